@@ -1,0 +1,1 @@
+"""Text and context to a checked document: the one door to everything that reads a workflow."""

@@ -1,0 +1,160 @@
+"""The graph that `depends_on` makes: layers, ancestors, cycles. Plain names, no places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Steps and their dependencies, both in file order; unknown names and self-dependencies are left out.
+
+    ``layers`` holds ids in alphabetical order per layer; steps on a cycle or behind one are in no layer.
+    """
+
+    dependencies: Mapping[str, tuple[str, ...]]
+    layers: tuple[tuple[str, ...], ...] = ()
+    layer_of: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def dependents(self) -> Mapping[str, tuple[str, ...]]:
+        """Direct dependants of each step, in file order."""
+        found: dict[str, list[str]] = {name: [] for name in self.dependencies}
+        for name, needs in self.dependencies.items():
+            for need in needs:
+                found[need].append(name)
+        return {name: tuple(names) for name, names in found.items()}
+
+    def ancestors(self, name: str) -> frozenset[str]:
+        """Return every step that ``name`` depends on, directly or through others."""
+        return _reach(name, self.dependencies)
+
+    def descendants(self, name: str) -> frozenset[str]:
+        """Return every step that depends on ``name``, directly or through others."""
+        return _reach(name, self.dependents)
+
+
+def _reach(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    seen: set[str] = set()
+    todo = list(edges.get(start, ()))
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo.extend(edges.get(name, ()))
+    return frozenset(seen)
+
+
+def build_graph(dependencies: Mapping[str, Iterable[str]]) -> Graph:
+    """Return the graph of ``{step: its dependencies}``; linear in steps and edges."""
+    known = {
+        name: tuple(dict.fromkeys(need for need in needs if need in dependencies and need != name))
+        for name, needs in dependencies.items()
+    }
+    waiting = {name: len(needs) for name, needs in known.items()}
+    dependents: dict[str, list[str]] = {name: [] for name in known}
+    for name, needs in known.items():
+        for need in needs:
+            dependents[need].append(name)
+    layers: list[tuple[str, ...]] = []
+    layer_of: dict[str, int] = {}
+    ready = [name for name, count in waiting.items() if count == 0]
+    while ready:
+        for name in ready:
+            layer_of[name] = len(layers)
+        layers.append(tuple(sorted(ready)))
+        following: list[str] = []
+        for name in ready:
+            for dependent in dependents[name]:
+                waiting[dependent] -= 1
+                if waiting[dependent] == 0:
+                    following.append(dependent)
+        ready = following
+    return Graph(dependencies=known, layers=tuple(layers), layer_of=layer_of)
+
+
+def find_cycles(dependencies: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return one shortest loop per tangle of steps that depend on each other, deterministic in file order.
+
+    A loop ``(a, b, c)`` means a depends on b, b on c, c on a; it starts at its step that comes first in the file. Steps merely
+    downstream are in none. Self-dependencies are not loops here. Iterative, so chains of any length are fine.
+    """
+    order = {name: at for at, name in enumerate(dependencies)}
+    loops: list[tuple[str, ...]] = []
+    for component in _components(dependencies):
+        if len(component) < 2:
+            continue
+        members = set(component)
+        start = min(component, key=order.__getitem__)
+        previous: dict[str, str] = {}
+        queue = [start]
+        found: str | None = None
+        while queue and found is None:
+            following: list[str] = []
+            for name in queue:
+                for need in dependencies[name]:
+                    if need == start and name != start:
+                        found = name
+                        break
+                    if need in members and need != start and need not in previous:
+                        previous[need] = name
+                        following.append(need)
+                if found is not None:
+                    break
+            queue = following
+        if found is None:
+            continue
+        loop = [found]
+        while loop[-1] != start:
+            loop.append(previous[loop[-1]])
+        loops.append(tuple(reversed(loop)))
+    return sorted(loops, key=lambda loop: order[loop[0]])
+
+
+def _components(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Tarjan's strongly connected components, without recursion."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    on_stack: set[str] = set()
+    stack: list[str] = []
+    result: list[list[str]] = []
+    for root in edges:
+        if root in index:
+            continue
+        work: list[tuple[str, int]] = [(root, 0)]
+        while work:
+            name, at = work.pop()
+            if at == 0:
+                index[name] = low[name] = len(index)
+                stack.append(name)
+                on_stack.add(name)
+            needs = edges.get(name, ())
+            descended = False
+            for i in range(at, len(needs)):
+                need = needs[i]
+                if need not in edges or need == name:
+                    continue
+                if need not in index:
+                    work.append((name, i + 1))
+                    work.append((need, 0))
+                    descended = True
+                    break
+                if need in on_stack:
+                    low[name] = min(low[name], index[need])
+            if descended:
+                continue
+            if low[name] == index[name]:
+                component: list[str] = []
+                while True:
+                    member = stack.pop()
+                    on_stack.discard(member)
+                    component.append(member)
+                    if member == name:
+                        break
+                result.append(component)
+            if work:
+                parent = work[-1][0]
+                low[parent] = min(low[parent], low[name])
+    return result

@@ -1,0 +1,1 @@
+"""The rules. Each is a generator function with a docstring; ``RULES`` in ``registry`` lists them."""

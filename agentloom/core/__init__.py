@@ -1,0 +1,1 @@
+"""The runtime: plan, runner, state, results, events, and on top the engine."""

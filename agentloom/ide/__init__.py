@@ -1,0 +1,1 @@
+"""Editor features as plain values in offsets; knows no editor protocol."""

@@ -1,0 +1,1 @@
+"""The workflow file as pydantic models, and what is generated from them."""

@@ -1,0 +1,1 @@
+"""Model providers: clients, the gateway over them, prices, the catalogue of models."""

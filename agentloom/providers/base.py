@@ -1,0 +1,83 @@
+"""What flows between steps, gateway and providers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+OnDelta = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn. ``role`` is system, user, assistant or tool."""
+
+    role: str
+    content: str
+    name: str | None = None
+    tool_call_id: str | None = None
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model call as a step asks for it. ``extra`` holds provider-neutral additions (tools, response schema …).
+
+    ``step_id`` is for recordings and logs; ``retryable_status_codes`` is the step's, so that the gateway can classify.
+    """
+
+    model: str
+    messages: Sequence[Message]
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stream: bool = False
+    step_id: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One reply. Times are in milliseconds, cost in US dollars."""
+
+    content: str
+    model: str
+    provider: str
+    usage: Usage = Usage()
+    cost_usd: float = 0.0
+    finish_reason: str | None = None
+    latency_ms: float = 0.0
+    time_to_first_token_ms: float | None = None
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+
+
+class Provider(Protocol):
+    """A client of one model API.
+
+    ``complete`` streams when ``request.stream`` is set, calling ``on_delta`` with each piece of text as it arrives, and returns
+    the whole reply either way. Raises ``ProviderError``. ``close`` releases connections.
+    """
+
+    name: str
+
+    def serves(self, model: str) -> bool:
+        """Tell whether the provider takes a model of that name."""
+        ...
+
+    async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
+        """Make one call."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...

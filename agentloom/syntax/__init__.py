@@ -1,0 +1,1 @@
+"""YAML text to nodes with places. The only importer of ruamel.yaml."""

@@ -1,0 +1,1 @@
+"""Tools that steps can run: the registry, the built-in ones, the sandbox."""
