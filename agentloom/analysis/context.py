@@ -1,11 +1,11 @@
-"""What a verdict depends on besides the text: settings, known tools, and a way to read other files."""
+"""What a verdict depends on besides the text: settings, known tools, and a way to look at other files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from agentloom.analysis.settings import Settings
@@ -18,33 +18,56 @@ def read_from_disk(path: Path) -> str:
     return path.read_bytes().decode("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInfo:
+def list_on_disk(folder: Path) -> tuple[str, ...]:
+    """Return the names in a folder, sorted; none when it can't be read."""
+    try:
+        return tuple(sorted(entry.name for entry in folder.iterdir()))
+    except OSError:
+        return ()
+
+
+class ToolLike(Protocol):
     """What is known of a tool without running it: its description and the JSON Schema of its arguments."""
 
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The surroundings of one document. Never the working directory, the clock, the network or the environment."""
+    """The surroundings of one document. Never the working directory, the clock, the network or the environment.
+
+    ``read_text`` reads open buffers first and the disk second; ``list_folder`` serves did-you-mean among neighbours.
+    """
 
     settings: Settings = field(default_factory=Settings)
     read_text: ReadText = read_from_disk
-    tools: Mapping[str, ToolInfo] = field(default_factory=dict)
+    exists: Callable[[Path], bool] = Path.exists
+    list_folder: Callable[[Path], Iterable[str]] = list_on_disk
+    tools: Mapping[str, ToolLike] = field(default_factory=dict)
 
     def path_of(self, uri: str) -> Path | None:
         """Return the file that a URI or a plain path names; None for untitled buffers and standard input."""
-        if uri.startswith("file:"):
-            parts = urlsplit(uri)
-            text = unquote(parts.path)
-            if parts.netloc and parts.netloc != "localhost":
-                return Path(f"//{parts.netloc}{text}")
-            if len(text) > 2 and text[0] == "/" and text[2] == ":":
-                text = text[1:]
-            return Path(text)
-        if ":" in uri.split("/")[0] and not (len(uri) > 1 and uri[1] == ":"):
-            return None
-        return Path(uri) if uri and not uri.startswith("<") else None
+        return path_of(uri)
+
+
+def path_of(uri: str) -> Path | None:
+    """Return the file that a ``file:`` URI or a plain path names; None for everything else (``untitled:``, ``<stdin>``)."""
+    if uri.startswith("file:"):
+        parts = urlsplit(uri)
+        text = unquote(parts.path)
+        if parts.netloc and parts.netloc != "localhost":
+            return Path(f"//{parts.netloc}{text}")
+        if len(text) > 2 and text[0] == "/" and text[2] == ":":
+            text = text[1:]
+        return Path(text)
+    if not uri or uri.startswith("<"):
+        return None
+    head = uri.split("/", 1)[0]
+    if ":" in head and not (len(head) > 1 and head[1] == ":") and not Path(uri).exists():
+        return None
+    return Path(uri)

@@ -1,12 +1,32 @@
-"""Project settings: ``agentloom.toml`` or ``[tool.agentloom]`` in ``pyproject.toml``; the nearest to the file wins."""
+"""Project settings: ``agentloom.toml`` or ``[tool.agentloom]`` in ``pyproject.toml``; the nearest to the file wins.
+
+The command line and the language server use the same finder, so both see the same settings for the same file.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from agentloom.diagnostics import Severity
+from agentloom.diagnostics import SEVERITY_BY_WORD, Severity
+from agentloom.similar import closest
+
+SETTINGS_FILE = "agentloom.toml"
+PROJECT_FILE = "pyproject.toml"
+KEYS = ("select", "ignore", "severity", "workflows", "tools", "known_state", "providers")
+PROVIDER_KEYS = (
+    "base_url",
+    "api_key_env",
+    "models",
+    "model_aliases",
+    "priority",
+    "fallback",
+    "max_rpm",
+    "max_tpm",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +39,151 @@ class Settings:
     workflows: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     known_state: tuple[str, ...] = ()
+    providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path | None = None
     problems: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the settings' globs are relative to."""
+        return self.path.parent if self.path else None
+
+
+class SettingsFinder:
+    """Finds the settings of a file and remembers them per folder, until ``forget`` is called."""
+
+    def __init__(self) -> None:
+        self._by_folder: dict[Path, Settings] = {}
+
+    def find(self, path: Path | None) -> Settings:
+        """Return the settings that hold for a file (or for nothing on disk: the defaults)."""
+        if path is None:
+            return Settings()
+        folder = path.parent if path.is_absolute() else (Path.cwd() / path).parent
+        known = self._by_folder.get(folder)
+        if known is None:
+            known = self._by_folder[folder] = self._search(folder)
+        return known
+
+    def forget(self) -> None:
+        """Read everything again when next asked; for when a settings file changed."""
+        self._by_folder.clear()
+
+    def _search(self, folder: Path) -> Settings:
+        for place in (folder, *folder.parents):
+            found = read_settings_file(place / SETTINGS_FILE)
+            if found is None:
+                found = read_settings_file(place / PROJECT_FILE)
+            if found is not None:
+                return found
+        return Settings()
+
+
+def find_settings(path: Path | None) -> Settings:
+    """Return the settings that hold for a file, read afresh."""
+    return SettingsFinder().find(path)
+
+
+def read_settings_file(path: Path) -> Settings | None:
+    """Return the settings in a file; None when there is no such file or it has no table for us."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if path.name == PROJECT_FILE and b"agentloom" not in data:
+        return None
+    import tomllib  # only for projects that have settings
+
+    try:
+        table: Any = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return Settings(path=path, problems=(f"{path}: this is not valid TOML: {error}",))
+    if path.name == PROJECT_FILE:
+        tool = table.get("tool")
+        table = tool.get("agentloom") if isinstance(tool, dict) else None
+        if table is None:
+            return None
+    if not isinstance(table, dict):
+        return Settings(path=path, problems=(f"{path}: `tool.agentloom` must be a table",))
+    return _settings(path, table)
+
+
+def _settings(path: Path, table: dict[str, Any]) -> Settings:
+    problems: list[str] = []
+
+    def texts(key: str) -> tuple[str, ...]:
+        value = table.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            problems.append(f"{path}: `{key}` must be a list of texts")
+            return ()
+        return tuple(value)
+
+    for key in table:
+        if key not in KEYS:
+            near = closest(key, KEYS)
+            cure = f"did you mean `{near}`?" if near else "known are " + ", ".join(f"`{k}`" for k in KEYS)
+            problems.append(f"{path}: unknown setting `{key}`; {cure}")
+    severity: dict[str, Severity] = {}
+    wanted = table.get("severity", {})
+    if isinstance(wanted, dict):
+        for code, word in wanted.items():
+            level = SEVERITY_BY_WORD.get(word) if isinstance(word, str) else None
+            if level is None:
+                words = ", ".join(f"`{w}`" for w in SEVERITY_BY_WORD)
+                problems.append(f"{path}: `severity.{code}` must be one of {words}")
+            else:
+                severity[code] = level
+    else:
+        problems.append(f"{path}: `severity` must be a table of codes")
+    providers: dict[str, Mapping[str, Any]] = {}
+    for name, fields in (table.get("providers") or {}).items() if isinstance(table.get("providers"), dict) else ():
+        if isinstance(fields, dict):
+            unknown = [key for key in fields if key not in PROVIDER_KEYS]
+            problems.extend(f"{path}: unknown key `{key}` in `providers.{name}`" for key in unknown)
+            providers[name] = fields
+        else:
+            problems.append(f"{path}: `providers.{name}` must be a table")
+    return Settings(
+        select=texts("select"),
+        ignore=texts("ignore"),
+        severity=severity,
+        workflows=texts("workflows"),
+        tools=texts("tools"),
+        known_state=texts("known_state"),
+        providers=providers,
+        path=path,
+        problems=tuple(problems),
+    )
+
+
+def matches_glob(path: Path, settings: Settings) -> bool:
+    """Tell whether one of the settings' ``workflows`` globs names the file (``**`` crosses folders)."""
+    if not settings.workflows or settings.folder is None:
+        return False
+    try:
+        relative = path.resolve().relative_to(settings.folder.resolve()).as_posix()
+    except ValueError:
+        return False
+    return any(_glob(pattern).fullmatch(relative) for pattern in settings.workflows)
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    out: list[str] = []
+    at = 0
+    while at < len(pattern):
+        if pattern.startswith("**/", at):
+            out.append("(?:.*/)?")
+            at += 3
+        elif pattern.startswith("**", at):
+            out.append(".*")
+            at += 2
+        elif pattern[at] == "*":
+            out.append("[^/]*")
+            at += 1
+        elif pattern[at] == "?":
+            out.append("[^/]")
+            at += 1
+        else:
+            out.append(re.escape(pattern[at]))
+            at += 1
+    return re.compile("".join(out).removeprefix(re.escape("./")))
