@@ -79,9 +79,7 @@ class Finding:
             self,
             span=self.span.shift(by),
             related=tuple(r if r.path else replace(r, span=r.span.shift(by)) for r in self.related),
-            fixes=tuple(
-                replace(f, edits=tuple(Edit(e.span.shift(by), e.text) for e in f.edits)) for f in self.fixes
-            ),
+            fixes=tuple(replace(f, edits=tuple(Edit(e.span.shift(by), e.text) for e in f.edits)) for f in self.fixes),
         )
 
 

@@ -1,0 +1,75 @@
+# Everything a developer types. Each target sets up what it needs, from a bare Python 3.11 on; a second run starts at once.
+# Another interpreter: make test PYTHON=python3.13
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	if $$p -c '$(ENOUGH)' >/dev/null 2>&1; then echo $$p; break; fi; done)
+WORKERS ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test lint types pytest dogfood wheel update bench setup format clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.runtime ## check the examples, look at a broken file, run a workflow: all offline
+	@bash scripts/demo.sh "$(BIN)"
+
+test: lint types pytest dogfood wheel ## everything that CI runs
+	@echo "All checks passed."
+
+lint: $(VENV)/.dev ## format check and lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+pytest: $(VENV)/.dev ## the tests, generated files and documents included
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
+	$(BIN)/agentloom validate --strict examples/*.loom.yaml
+
+wheel: $(VENV)/.dev ## build the wheel and try it in a fresh environment
+	PYTHON="$(PYTHON)" bash scripts/try_wheel.sh "$(BIN)"
+
+update: $(VENV)/.dev ## write every generated file again: schemas, catalogue, rule pages, golden files, pictures
+	$(BIN)/python -m pytest -q --update -m golden -p no:randomly
+
+bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
+	$(BIN)/python benchmarks/run.py
+
+setup: $(VENV)/.dev ## only set up the development environment
+
+format: $(VENV)/.dev ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove environments, caches and build results
+	rm -rf $(VENV) .cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# One environment, two stages: the demo needs only what users get.
+$(VENV)/.python:
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(ENOUGH)' 2>/dev/null || { \
+		echo "agentloom needs Python 3.11 or newer; found $$($(or $(PYTHON),python3) --version 2>&1 || echo none)." \
+		"Name one: make PYTHON=/path/to/python3.12 …" >&2; exit 1; }
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version) …"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: pyproject.toml $(VENV)/.python
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: scripts/dev_requirements.py $(VENV)/.runtime
+	@$(BIN)/python scripts/dev_requirements.py > $(VENV)/dev-requirements.txt
+	@$(BIN)/python -m pip install --quiet --requirement $(VENV)/dev-requirements.txt
+	@touch $@
