@@ -24,7 +24,8 @@ class Message:
 class Request:
     """One model call as a step asks for it. ``extra`` holds provider-neutral additions (tools, response schema …).
 
-    ``step_id`` is for recordings and logs; ``retryable_status_codes`` is the step's, so that the gateway can classify.
+    ``step_id`` is for recordings and logs. ``prefer`` names the provider to try first, for a workflow whose `config.provider` isn't
+    the one that the gateway was set up for (a subworkflow with a provider of its own); empty leaves the gateway's own order.
     """
 
     model: str
@@ -34,6 +35,7 @@ class Request:
     stream: bool = False
     step_id: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    prefer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,193 @@
+"""The gateway: which providers serve a model, in which order they are tried, and what their failures add up to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from agentloom.errors import ProviderError
+from agentloom.providers.base import OnDelta, Provider, Request, Response
+
+PRIORITY_CHOSEN = 0
+PRIORITY_OTHER = 10
+PRIORITY_FALLBACK = 100
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One provider as the gateway knows it. ``models`` are names or patterns (`gpt-4*`); None asks the provider itself."""
+
+    provider: Provider
+    priority: int = PRIORITY_OTHER
+    is_fallback: bool = False
+    models: tuple[str, ...] | None = None
+    model_aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def serves(self, model: str) -> bool:
+        """Tell whether calls for ``model`` may go to this provider."""
+        if model in self.model_aliases:
+            return True
+        if self.models is None:
+            return self.provider.serves(model)
+        return any(model == name or fnmatchcase(model, name) for name in self.models)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A provider that could not be registered, which models it would serve, and how to get it (`set OPENAI_API_KEY …`).
+
+    ``is_suggested`` is false for one that serves every model and that nobody asked for: errors don't advertise it.
+    """
+
+    name: str
+    cure: str
+    serves: Callable[[str], bool]
+    is_suggested: bool = True
+
+
+class ProviderGateway:
+    """The providers of a run. Tries those that serve a model in order, and falls back from one to the next.
+
+    The order: lower ``priority`` first, then the order of registering; fallback providers after all others.
+    """
+
+    def __init__(self) -> None:
+        self._registered: list[Registration] = []
+        self._absent: list[Absent] = []
+
+    def register(
+        self,
+        provider: Provider,
+        priority: int = PRIORITY_OTHER,
+        is_fallback: bool = False,
+        models: Iterable[str] | None = None,
+        model_aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add a provider; one of the same name is replaced.
+
+        ``models`` (names or patterns such as `gpt-4*`) says which models it serves, instead of the provider's own word.
+        ``model_aliases`` translates requested names into this provider's; an alias counts as served.
+        """
+        entry = Registration(
+            provider,
+            priority,
+            is_fallback,
+            None if models is None else tuple(models),
+            dict(model_aliases or {}),
+        )
+        kept = [known for known in self._registered if known.provider.name != provider.name]
+        # Sorting is stable: providers of one priority stay in the order in which they were registered.
+        self._registered = sorted([*kept, entry], key=lambda known: (known.is_fallback, known.priority))
+
+    def mark_absent(self, absent: Absent) -> None:
+        """Remember a provider that could not be registered, so that errors can say how to get it."""
+        self._absent.append(absent)
+
+    def cure_for(self, provider: str) -> str | None:
+        """Return what makes an absent provider available, if that is known."""
+        return next((absent.cure for absent in self._absent if absent.name == provider), None)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the registered providers, in the order in which they are tried."""
+        return tuple(entry.provider.name for entry in self._registered)
+
+    def candidates(self, model: str, prefer: str = "") -> list[Provider]:
+        """Return the providers that serve ``model``, in the order in which they are tried."""
+        return [entry.provider for entry in self._candidates(model, prefer)]
+
+    async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
+        """Make one call and return its reply.
+
+        Every provider that serves the model is tried until one answers; once a streamed call has delivered text, its provider's
+        failure is final. Raises ``ProviderError``: permanent when no provider serves the model or none can take the request;
+        with a status only when every provider that was asked returned the same one; with the soonest Retry-After of all.
+        """
+        candidates = self._candidates(request.model, request.prefer)
+        if not candidates:
+            raise ProviderError(self._nobody_serves(request.model), permanent=True)
+        failures: list[ProviderError] = []
+        for entry in candidates:
+            deltas = _Deltas(on_delta)
+            try:
+                return await self._attempt(entry, request, deltas)
+            except ProviderError as error:
+                if deltas.started:
+                    raise
+                failures.append(error)
+                if entry is not candidates[-1]:
+                    log.warning("Provider '%s' failed, trying the next one: %s", entry.provider.name, error)
+        if len(failures) == 1:
+            raise failures[0]
+        raise _sum_of(request.model, failures) from failures[-1]
+
+    async def close(self) -> None:
+        """Close every provider's connections; one that fails to close doesn't keep the others open."""
+        for entry in self._registered:
+            try:
+                await entry.provider.close()
+            except Exception:
+                log.exception("Provider '%s' could not be closed", entry.provider.name)
+
+    def _candidates(self, model: str, prefer: str) -> list[Registration]:
+        found = [entry for entry in self._registered if entry.serves(model)]
+        if prefer:
+            found.sort(key=lambda entry: entry.provider.name != prefer)
+        return found
+
+    async def _attempt(self, entry: Registration, request: Request, deltas: _Deltas) -> Response:
+        """Make one call to one provider. The place for its rate limit and its circuit breaker."""
+        name = entry.provider.name
+        wire_model = entry.model_aliases.get(request.model, request.model)
+        sent = request if wire_model == request.model else replace(request, model=wire_model)
+        try:
+            return await entry.provider.complete(sent, deltas.put if request.stream else None)
+        except ProviderError as error:
+            if not error.provider:
+                error.provider = name
+            raise
+        except Exception as error:
+            if error is deltas.failure:
+                raise  # the reader of the stream failed, not the provider
+            log.exception("Provider '%s' raised an unexpected error", name)
+            raise ProviderError(f"Provider '{name}': {type(error).__name__}: {error}", provider=name) from error
+
+    def _nobody_serves(self, model: str) -> str:
+        text = f"No provider registered for model '{model}'"
+        cures = [absent.cure for absent in self._absent if absent.is_suggested and absent.serves(model)]
+        return f"{text}; {' or '.join(cures)}" if cures else text
+
+
+class _Deltas:
+    """Hands pieces of text on, and remembers whether any arrived and whether their reader failed."""
+
+    def __init__(self, sink: OnDelta | None) -> None:
+        self.sink = sink
+        self.started = False
+        self.failure: Exception | None = None
+
+    async def put(self, text: str) -> None:
+        self.started = True
+        if self.sink is not None:
+            try:
+                await self.sink(text)
+            except Exception as error:
+                self.failure = error
+                raise
+
+
+def _sum_of(model: str, failures: Sequence[ProviderError]) -> ProviderError:
+    # A provider that couldn't take the request was never asked: it doesn't decide whether another attempt makes sense.
+    asked = [error for error in failures if not error.permanent]
+    statuses = {error.status_code for error in asked}
+    waits = [error.retry_after for error in failures if error.retry_after is not None]
+    return ProviderError(
+        f"All providers failed for model '{model}': " + "; ".join(str(error) for error in failures),
+        status_code=statuses.pop() if len(statuses) == 1 else None,
+        retry_after=min(waits) if waits else None,
+        permanent=not asked,
+    )

@@ -1,0 +1,278 @@
+"""Sets up the gateway of a run: which providers are registered, from the environment or from the project's settings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from agentloom.errors import UnsupportedFeature, UsageError
+from agentloom.providers.base import Provider
+from agentloom.providers.gateway import (
+    PRIORITY_CHOSEN,
+    PRIORITY_FALLBACK,
+    PRIORITY_OTHER,
+    Absent,
+    ProviderGateway,
+)
+from agentloom.providers.mock import LatencyModel, MockProvider
+from agentloom.providers.recording import Recording, load_recording
+from agentloom.providers.table import BY_NAME, PROVIDER_NAMES, PROVIDERS, ProviderSpec
+from agentloom.similar import closest
+
+OLLAMA_FALLBACK_ENV = "AGENTLOOM_OLLAMA_FALLBACK"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A key. Never shows itself: neither in ``repr`` nor in a formatted text."""
+
+    value: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return "<secret>"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """One provider to register, as the environment or the settings describe it."""
+
+    spec: ProviderSpec
+    name: str
+    priority: int
+    is_fallback: bool = False
+    base_url: str | None = None
+    key_env: str | None = None
+    models: tuple[str, ...] | None = None
+    model_aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+def gateway_for(
+    config_provider: str,
+    environ: Mapping[str, str],
+    settings_providers: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    responses: Path | Recording | None = None,
+    latency_model: LatencyModel = "constant",
+    latency_ms: float = 0.0,
+    seed: int | None = None,
+) -> ProviderGateway:
+    """Return the gateway for a run whose `config.provider` is ``config_provider``.
+
+    `mock` stands alone: nothing else is registered, so such a run never touches the network; ``responses`` is its recording.
+    Otherwise the providers of ``settings_providers``, or without any those that ``environ`` sets up. Keys are read from ``environ`` only.
+    Raises ``UsageError`` for an unknown provider and for settings or variables that can't be used, ``UnsupportedFeature`` when the
+    chosen provider isn't built yet, ``WorkflowError`` for a responses file that is missing or malformed.
+    """
+    gateway = ProviderGateway()
+    if config_provider == "mock":
+        recording = load_recording(responses) if isinstance(responses, Path) else responses
+        mock = MockProvider(recording, latency_model=latency_model, latency_ms=latency_ms, seed=seed)
+        gateway.register(mock, PRIORITY_CHOSEN)
+        return gateway
+    settings = settings_providers or {}
+    _check_chosen(config_provider, settings)
+    plans = (
+        _plans_from_settings(config_provider, settings) if settings else _plans_from_environ(config_provider, environ)
+    )
+    for plan in plans:
+        _register(gateway, plan, environ, chosen=plan.name == config_provider)
+    if settings and config_provider not in settings:
+        gateway.mark_absent(
+            Absent(
+                config_provider, f"add `providers.{config_provider}` to the settings", BY_NAME[config_provider].serves
+            )
+        )
+    if config_provider not in gateway.providers and gateway.providers:
+        cure = gateway.cure_for(config_provider)
+        log.warning("Provider '%s' is not available%s", config_provider, f": {cure}" if cure else "")
+    return gateway
+
+
+def _check_chosen(name: str, settings: Mapping[str, Mapping[str, Any]]) -> None:
+    spec = BY_NAME.get(name)
+    if spec is None:
+        if name in settings:
+            return
+        known = (*PROVIDER_NAMES, *settings)
+        near = closest(name, known)
+        cure = f"did you mean `{near}`?" if near else "known are " + ", ".join(f"`{word}`" for word in PROVIDER_NAMES)
+        raise UsageError(f"unknown provider `{name}`; {cure}")
+    if spec.module is None:
+        raise UnsupportedFeature(f"{_not_built(name)}; use {_built()}")
+
+
+def _plans_from_environ(chosen: str, environ: Mapping[str, str]) -> list[_Plan]:
+    plans: list[_Plan] = []
+    for spec in PROVIDERS:
+        if spec.name == "mock":
+            continue
+        fallback = spec.name == "ollama" and spec.name != chosen
+        if fallback and environ.get(OLLAMA_FALLBACK_ENV, "").strip().lower() not in ("1", "true", "yes", "on"):
+            continue
+        priority = PRIORITY_CHOSEN if spec.name == chosen else PRIORITY_FALLBACK if fallback else PRIORITY_OTHER
+        plans.append(_Plan(spec, spec.name, priority, fallback, key_env=spec.key_env))
+    return plans
+
+
+def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]]) -> list[_Plan]:
+    plans: list[_Plan] = []
+    for name, table in settings.items():
+        if name == "mock":
+            raise UsageError("`providers.mock` can't be set up in the settings; choose it with `provider: mock`")
+        fields = _Fields(name, table)
+        spec = BY_NAME.get(name)
+        base_url = fields.text("base_url")
+        if spec is None:
+            # A name of the user's own is an OpenAI-compatible server, which needs an address.
+            if base_url is None:
+                near = closest(name, PROVIDER_NAMES)
+                cure = f"did you mean `{near}`?" if near else "an OpenAI-compatible server needs a `base_url`"
+                raise UsageError(f"unknown provider `{name}` in the settings; {cure}")
+            spec = BY_NAME["generic_openai"]
+        fallback = fields.flag("fallback")
+        usual = PRIORITY_CHOSEN if name == chosen else PRIORITY_FALLBACK if fallback else PRIORITY_OTHER
+        fields.limits()
+        plans.append(
+            _Plan(
+                spec,
+                name,
+                fields.number("priority", usual),
+                fallback,
+                base_url,
+                fields.text("api_key_env") or (spec.key_env if spec.name == name else None),
+                fields.texts("models"),
+                fields.aliases("model_aliases"),
+            )
+        )
+    return plans
+
+
+def _register(gateway: ProviderGateway, plan: _Plan, environ: Mapping[str, str], *, chosen: bool) -> None:
+    spec = plan.spec
+    key = _key(plan.key_env, environ)
+    url_env = spec.url_env if spec.name == plan.name else None
+    url, url_name = plan.base_url, f"providers.{plan.name}.base_url"
+    if url is None and url_env is not None:
+        url, url_name = environ.get(url_env, "").strip() or None, url_env
+    missing = ""
+    if spec.module is None:
+        missing = _not_built(plan.name)
+    elif (spec.key_needed or (plan.key_env and plan.key_env != spec.key_env)) and key is None:
+        missing = f"set {plan.key_env} to use `{plan.name}`"
+    elif url is None and spec.default_url is None:
+        missing = f"set {url_env} to use `{plan.name}`"
+    if missing:
+        gateway.mark_absent(Absent(plan.name, missing, spec.serves, chosen or spec.match != "any"))
+        return
+    address = base_url(url or spec.default_url or "", url_name, spec.bare_path)
+    gateway.register(
+        _build(plan, address, key),
+        plan.priority,
+        plan.is_fallback,
+        plan.models,
+        plan.model_aliases,
+    )
+
+
+def _build(plan: _Plan, address: str, key: Secret | None) -> Provider:
+    raise UnsupportedFeature(f"{_not_built(plan.name)}; use {_built()}")
+
+
+def base_url(url: str, name: str, bare_path: str = "") -> str:
+    """Return a provider's base address as requests use it: no slash at the end, ``bare_path`` added where only a host is given.
+
+    ``name`` is the variable or setting it came from. Raises ``UsageError``, which never repeats the address: it may hold a secret.
+    """
+    fault = f"`{name}` must be an address such as `https://host{bare_path}`"
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise UsageError(fault) from None
+    if parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
+        raise UsageError(fault)
+    if "@" in parts.netloc:
+        raise UsageError(f"`{name}` must not hold a user name or a password; keys come from the environment")
+    path = parts.path.rstrip("/") or bare_path
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def _key(name: str | None, environ: Mapping[str, str]) -> Secret | None:
+    if name is None:
+        return None
+    value = environ.get(name, "").strip()
+    if not value:
+        return None
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise UsageError(f"`{name}` holds characters that no key has; set it again without spaces and line breaks")
+    return Secret(value)
+
+
+def _not_built(name: str) -> str:
+    return f"provider `{name}` is not built into this version yet"
+
+
+def _built() -> str:
+    names = [f"`{spec.name}`" for spec in PROVIDERS if spec.module is not None]
+    return ", ".join(names[:-1]) + f" or {names[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """Reads the fields of one `providers.<name>` table. Each raises ``UsageError`` for a value of the wrong type."""
+
+    name: str
+    table: Mapping[str, Any]
+
+    def text(self, key: str) -> str | None:
+        value = self.table.get(key)
+        if value is None or (isinstance(value, str) and value):
+            return value
+        raise self._wrong(key, "a text")
+
+    def flag(self, key: str) -> bool:
+        value = self.table.get(key, False)
+        if isinstance(value, bool):
+            return value
+        raise self._wrong(key, "true or false")
+
+    def number(self, key: str, default: int) -> int:
+        value = self.table.get(key, default)
+        if type(value) is int:
+            return value
+        raise self._wrong(key, "a whole number")
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        value = self.table.get(key)
+        if value is None:
+            return None
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise self._wrong(key, "a list of texts")
+
+    def aliases(self, key: str) -> Mapping[str, str]:
+        value = self.table.get(key, {})
+        if isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values()):
+            return value
+        raise self._wrong(key, "a table of texts")
+
+    def limits(self) -> None:
+        """Check the rate limits, and say that they don't hold yet."""
+        for key in ("max_rpm", "max_tpm"):
+            value = self.table.get(key)
+            if value is None:
+                continue
+            if type(value) is not int or value < 1:
+                raise self._wrong(key, "a whole number from 1 up")
+            log.warning(
+                "Setting 'providers.%s.%s' has no effect in this version: rate limits are not built yet", self.name, key
+            )
+
+    def _wrong(self, key: str, wanted: str) -> UsageError:
+        return UsageError(f"setting `providers.{self.name}.{key}` must be {wanted}")

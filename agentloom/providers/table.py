@@ -1,0 +1,92 @@
+"""The table of providers: what each is called, which models it serves, and which variables of the environment set it up.
+
+Importable without any client: analysis and editors ask it too. A provider whose ``module`` is None isn't built yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Match = Literal["prefix", "contains", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """One provider. ``names`` are matched against a model's name as ``match`` says; times are in seconds.
+
+    ``key_needed`` is true when the provider can't be used without the variable ``key_env``; ``default_url`` is None when the address
+    must be given. ``bare_path`` is added to an address that is only a host. ``module`` holds the client; None: not built yet.
+    """
+
+    name: str
+    match: Match
+    names: tuple[str, ...] = ()
+    key_env: str | None = None
+    key_needed: bool = False
+    url_env: str | None = None
+    default_url: str | None = None
+    bare_path: str = ""
+    timeout: float = 60.0
+    module: str | None = None
+
+    def serves(self, model: str) -> bool:
+        """Tell whether the provider takes a model of that name."""
+        name = model.lower()
+        if self.match == "prefix":
+            return name.startswith(self.names)
+        return self.match == "any" or any(part in name for part in self.names)
+
+
+PROVIDERS: tuple[ProviderSpec, ...] = (
+    ProviderSpec(
+        "openai",
+        "prefix",
+        ("gpt-", "o1", "o3", "o4", "chatgpt-", "ft:", "text-embedding-"),
+        key_env="OPENAI_API_KEY",
+        key_needed=True,
+        url_env="OPENAI_BASE_URL",
+        default_url="https://api.openai.com/v1",
+        bare_path="/v1",
+        module="openai",
+    ),
+    ProviderSpec(
+        "anthropic",
+        "contains",
+        ("claude",),
+        key_env="ANTHROPIC_API_KEY",
+        key_needed=True,
+        url_env="ANTHROPIC_BASE_URL",
+        default_url="https://api.anthropic.com",
+    ),
+    ProviderSpec(
+        "google",
+        "contains",
+        ("gemini",),
+        key_env="GOOGLE_API_KEY",
+        key_needed=True,
+        url_env="GOOGLE_BASE_URL",
+        default_url="https://generativelanguage.googleapis.com",
+    ),
+    ProviderSpec("ollama", "any", url_env="OLLAMA_BASE_URL", default_url="http://localhost:11434", timeout=120.0),
+    ProviderSpec(
+        "generic_openai",
+        "any",
+        key_env="GENERIC_OPENAI_API_KEY",
+        url_env="GENERIC_OPENAI_BASE_URL",
+        bare_path="/v1",
+        module="openai",
+    ),
+    ProviderSpec("mock", "any", module="mock"),
+)
+
+PROVIDER_NAMES: tuple[str, ...] = tuple(spec.name for spec in PROVIDERS)
+BY_NAME: dict[str, ProviderSpec] = {spec.name: spec for spec in PROVIDERS}
+
+
+def home_of(model: str) -> str | None:
+    """Return the name of the vendor whose models are called like this; None when any catch-all provider may serve it."""
+    for spec in PROVIDERS:
+        if spec.match != "any" and spec.serves(model):
+            return spec.name
+    return None
