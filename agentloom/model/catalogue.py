@@ -7,7 +7,7 @@ the shape check, completion and hover need not import pydantic: that import alon
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -17,14 +17,22 @@ from agentloom.model.marks import Mark
 
 CATALOGUE_FILE = Path(__file__).with_name("catalogue.json")
 
+STEP = "step"
+"""Stands as a shape's ``block`` where the mapping's own ``type`` decides, see ``Catalogue.step``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What a value may be.
 
     ``types`` uses JSON Schema's words (``string integer number boolean null object array``); empty means any. ``enum`` maps
-    each allowed value to its description. ``block`` names the block that describes an object; ``values`` is the shape of an open
-    mapping's values; ``item`` that of a list's items. ``any_of`` holds alternatives that types alone don't tell apart.
+    each allowed value to its description; null is allowed besides if ``types`` says so. ``block`` names the block that describes
+    an object, or is ``STEP`` for an object whose ``type`` decides; ``values`` is the shape of an open mapping's values; ``item``
+    that of a list's items. ``any_of`` holds alternatives that types alone don't tell apart, see ``Catalogue.alternative``; such a
+    shape has nothing else but marks.
+
+    A ``pattern`` has to match the whole text (use ``re.fullmatch``: with ``re.match`` its ``$`` would let a final line break
+    pass). Bounds hold for numbers only. Numbers are finite: NaN and infinity fit no shape. An integer is no ``5.0`` and no true.
     """
 
     types: tuple[str, ...] = ()
@@ -89,6 +97,26 @@ class Catalogue:
         name = self.steps.get(type_)
         return self.blocks[name] if name else None
 
+    def alternative(self, shape: Shape, type_: str, keys: Collection[str] = ()) -> Shape | None:
+        """Return the alternative of a shape that a value of JSON type ``type_`` is measured by; None if none takes the type.
+
+        Among several blocks a mapping with these ``keys`` is measured by the last one whose required keys are all there, else
+        by the first. The JSON Schema says the same with ``if``. A shape without alternatives is returned as it is.
+        """
+        if not shape.any_of:
+            return shape
+        fitting = [
+            s for s in shape.any_of if not s.types or type_ in s.types or (type_ == "integer" and "number" in s.types)
+        ]
+        for candidate in reversed(fitting[1:]):
+            if candidate.block and self.required(candidate.block) <= set(keys):
+                return candidate
+        return fitting[0] if fitting else None
+
+    def required(self, block: str) -> frozenset[str]:
+        """Return the keys that a block can't do without."""
+        return frozenset(field.name for field in self.blocks[block].fields.values() if field.required)
+
 
 def _shape(data: dict[str, Any]) -> Shape:
     return Shape(
@@ -120,10 +148,8 @@ def _field(name: str, data: dict[str, Any]) -> Field:
     )
 
 
-@lru_cache(maxsize=1)
-def catalogue() -> Catalogue:
-    """Return the catalogue, read once from its file."""
-    data = json.loads(CATALOGUE_FILE.read_text(encoding="utf-8"))
+def parse(data: Mapping[str, Any]) -> Catalogue:
+    """Return the catalogue that a parsed ``catalogue.json`` describes."""
     blocks = {
         name: Block(
             name=name,
@@ -135,3 +161,9 @@ def catalogue() -> Catalogue:
         for name, block in data["blocks"].items()
     }
     return Catalogue(blocks=blocks, steps=data["steps"], common=tuple(data["common"]))
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Catalogue:
+    """Return the catalogue, read once from its file."""
+    return parse(json.loads(CATALOGUE_FILE.read_text(encoding="utf-8")))
