@@ -36,7 +36,7 @@ pytest: $(VENV)/.dev ## the tests, generated files and documents included
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
-	$(BIN)/agentloom validate --strict examples/*.loom.yaml
+	$(BIN)/agentloom validate --strict examples
 
 wheel: $(VENV)/.dev ## build the wheel and try it in a fresh environment
 	PYTHON="$(PYTHON)" bash scripts/try_wheel.sh "$(BIN)"

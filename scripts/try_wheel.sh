@@ -14,7 +14,7 @@ cp -r "$root/examples" "$work/examples"
 cd "$work/examples"
 loom="$work/venv/bin/agentloom"
 "$loom" --version
-"$loom" validate --strict ./*.loom.yaml
+"$loom" validate --strict .
 "$loom" run support-triage.loom.yaml --json > "$work/result.json"
 "$work/venv/bin/python" - "$work" <<'PY'
 import json, sys
