@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, Strict
-from pydantic_core import CoreSchema, core_schema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 from agentloom.model.marks import Mark
 
@@ -31,30 +29,21 @@ class Model(BaseModel):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class OrNothing:
+class OrNothing(BeforeValidator):
     """Metadata: null (an empty key in YAML) is accepted and means what leaving the key out means: ``empty()``.
 
     Stands on blocks whose keys are all optional, and on lists and mappings that are empty by default.
     """
 
-    empty: Callable[[], Any]
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        empty = self.empty
-        return core_schema.no_info_before_validator_function(
-            lambda value: empty() if value is None else value, handler(source)
-        )
+    def __init__(self, empty: Callable[[], Any]) -> None:
+        super().__init__(lambda value: empty() if value is None else value)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberAsText:
+class NumberAsText(BeforeValidator):
     """Metadata: a number is accepted where a text is meant, and becomes its text (``version: 1.0``)."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(
-            lambda value: str(value) if type(value) in (int, float) else value, handler(source)
-        )
+    def __init__(self) -> None:
+        super().__init__(lambda value: str(value) if type(value) in (int, float) else value)
 
 
 class Choices:

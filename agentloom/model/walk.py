@@ -11,10 +11,8 @@ from collections.abc import Iterable
 from dataclasses import astuple
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-import annotated_types
-from pydantic import BaseModel
+from pydantic import BaseModel, Strict
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 from agentloom.model.agent import AgentDefinition, AgentTool, Constraints, LoopPolicy, Memory
 from agentloom.model.base import Choices, NumberAsText, OrNothing
@@ -47,6 +45,13 @@ BLOCKS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("constraints", "constraints", Constraints),
 )
 
+_BOUNDS = (
+    ("ge", "minimum"),
+    ("le", "maximum"),
+    ("gt", "exclusive_minimum"),
+    ("min_length", "min_length"),
+    ("pattern", "pattern"),
+)
 _SCALARS: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
 
 
@@ -88,11 +93,11 @@ def _field(key: str, info: FieldInfo, names: dict[type[BaseModel], str]) -> dict
     }
     if info.is_required():
         data["required"] = True
-    elif info.default is not PydanticUndefined:
-        data["default"] = list(info.default) if isinstance(info.default, tuple) else info.default
-    else:
-        # Made by a factory: an empty block or mapping.
+    elif info.default_factory is not None:
+        # A factory makes an empty block or mapping.
         data["default"] = {}
+    else:
+        data["default"] = list(info.default) if isinstance(info.default, tuple) else info.default
     if info.examples:
         data["examples"] = info.examples
     return data
@@ -157,22 +162,17 @@ def _decorate(shape: ShapeData, metadata: Iterable[Any]) -> ShapeData:
                 if set(texts) != set(shape["enum"]):
                     raise ValueError(f"the texts {sorted(texts)} don't belong to the choices {sorted(shape['enum'])}")
                 shape["enum"] = texts
-            case annotated_types.Ge(ge):
-                shape["minimum"] = ge
-            case annotated_types.Le(le):
-                shape["maximum"] = le
-            case annotated_types.Gt(gt):
-                shape["exclusive_minimum"] = gt
-            case annotated_types.MinLen(length):
-                shape["min_items" if "array" in shape["types"] else "min_length"] = length
-            case _ if getattr(item, "pattern", None):
-                shape["pattern"] = item.pattern
-            case _ if type(item).__name__ in ("Strict", "FieldInfo") or _is_discriminator(item):
+            case Strict() | FieldInfo():
                 pass
             case _:
-                raise TypeError(f"the catalogue has no place for {item!r}")
+                shape.update(_bound(item, shape))
     return shape
 
 
-def _is_discriminator(item: Any) -> bool:
-    return getattr(item, "discriminator", None) is not None
+def _bound(item: Any, shape: ShapeData) -> ShapeData:
+    """Return what a constraint (``ge``, ``min_length``, ``pattern`` …) adds to a shape."""
+    for attribute, keyword in _BOUNDS:
+        value = getattr(item, attribute, None)
+        if value is not None:
+            return {"min_items" if attribute == "min_length" and "array" in shape["types"] else keyword: value}
+    raise TypeError(f"the catalogue has no place for {item!r}")
