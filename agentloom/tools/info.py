@@ -1,0 +1,16 @@
+"""What is known of a tool without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInfo:
+    """A tool's name, its description, and the JSON Schema of its arguments (an object)."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
