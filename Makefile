@@ -12,6 +12,8 @@ ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c '$(ENOUGH)' >/dev/null 2>&1; then echo $$p; break; fi; done)
 WORKERS ?= 2
+# The language servers and schema checkers that the tests drive (npm writes this file when it is done).
+NODE := tests/schema/node/node_modules
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test lint types pytest dogfood wheel update bench setup format clean
@@ -32,7 +34,7 @@ lint: $(VENV)/.dev ## format check and lint
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-pytest: $(VENV)/.dev ## the tests, generated files and documents included
+pytest: $(VENV)/.dev $(NODE)/.package-lock.json ## the tests, generated files and documents included
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
@@ -41,7 +43,7 @@ dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
 wheel: $(VENV)/.dev ## build the wheel and try it in a fresh environment
 	PYTHON="$(PYTHON)" bash scripts/try_wheel.sh "$(BIN)"
 
-update: $(VENV)/.dev ## write every generated file again: schemas, catalogue, rule pages, golden files, pictures
+update: $(VENV)/.dev $(NODE)/.package-lock.json ## write every generated file again: schemas, catalogue, rule pages, golden files, pictures
 	$(BIN)/python -m pytest -q --update -m golden -p no:randomly
 
 bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
@@ -72,4 +74,9 @@ $(VENV)/.runtime: pyproject.toml $(VENV)/.python
 $(VENV)/.dev: scripts/dev_requirements.py $(VENV)/.runtime
 	@$(BIN)/python scripts/dev_requirements.py > $(VENV)/dev-requirements.txt
 	@$(BIN)/python -m pip install --quiet --requirement $(VENV)/dev-requirements.txt
+	@touch $@
+
+$(NODE)/.package-lock.json: tests/schema/node/package-lock.json
+	@command -v npm >/dev/null || { echo "the schema tests drive a real yaml-language-server; install Node.js 18 or newer with npm" >&2; exit 1; }
+	@npm ci --prefix tests/schema/node --silent --no-audit --no-fund
 	@touch $@

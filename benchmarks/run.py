@@ -1,0 +1,181 @@
+"""Print the figures that matter to users, in one run, beside bare Python and beside agentloom 0.4.0 from PyPI.
+
+Figures only: nothing here fails because a machine is slow. The bound in the last column is what the project holds itself to on two cores.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import generate
+import peer
+from client import Client, edit_times
+from measure import Measured, measure
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".cache"
+LOOM = str(Path(sys.executable).with_name("agentloom"))
+# As a user's shell has it: colours off, nothing of ours set.
+ENVIRONMENT = {**{k: v for k, v in os.environ.items() if not k.startswith("AGENTLOOM_")}, "NO_COLOR": "1"}
+
+
+def row(what: str, ours: str, beside: str = "", ratio: str = "", bound: str = "") -> None:
+    """Print one line of the table."""
+    print(f"{what:<52} {ours:>10}  {beside:<28} {ratio:>8}  {bound}", flush=True)
+
+
+def ms(seconds: float) -> str:
+    """Return a time for the table."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 10 else f"{seconds:.1f} s"
+
+
+def loom(folder: Path, *arguments: str, runs: int = 1) -> Measured:
+    """Measure our own program."""
+    return measure([LOOM, *arguments], folder, runs, ENVIRONMENT)
+
+
+def engine_ms(done: Measured) -> float:
+    """Return the run's own duration, as `run --json` gives it."""
+    return float(json.loads(done.output)["total_duration_ms"])
+
+
+def start_up(folder: Path, peer_bin: Path) -> None:
+    """Cold starts: nothing is kept between two calls."""
+    small = folder / "small.loom.yaml"
+    small.write_text(generate.lines(40), encoding="utf-8")
+    bare = measure([sys.executable, "-c", "pass"], folder, 15, ENVIRONMENT)
+    row("python -c pass", ms(bare.seconds))
+    version = loom(folder, "--version", runs=15)
+    row("agentloom --version", ms(version.seconds), "bare python", f"{version.seconds / bare.seconds:.1f}x")
+    check = loom(folder, "validate", small.name, runs=15)
+    row("validate, one small file", ms(check.seconds), "bare python", f"{check.seconds / bare.seconds:.1f}x", "<= 12x")
+    theirs = measure([str(peer_bin / "agentloom"), "validate", small.name], folder, 9, ENVIRONMENT)
+    row("", "", f"0.4.0: {ms(theirs.seconds)}", f"{check.seconds / theirs.seconds:.2f}x", "<= 0.7x")
+
+
+def checking(folder: Path, peer_bin: Path) -> None:
+    """The check of many files and of a large one."""
+    many = folder / "many"
+    many.mkdir()
+    for at in range(200):
+        (many / f"flow_{at:03d}.loom.yaml").write_text(generate.lines(700, f"flow-{at}"), encoding="utf-8")
+    done = loom(folder, "validate", "many", runs=3)
+    row("validate, 200 files x 700 lines", ms(done.seconds), "", "", "<= 4 s")
+    row("  peak memory", f"{done.memory:.0f} MiB")
+    (folder / "large.loom.yaml").write_text(generate.lines(14_000), encoding="utf-8")
+    done = loom(folder, "validate", "large.loom.yaml", runs=3)
+    theirs = measure([str(peer_bin / "agentloom"), "validate", "large.loom.yaml"], folder, 1, ENVIRONMENT)
+    row(
+        "validate, one file of 14,000 lines",
+        ms(done.seconds),
+        f"0.4.0: {ms(theirs.seconds)}",
+        f"{done.seconds / theirs.seconds:.2f}x",
+    )
+    row(
+        "  peak memory",
+        f"{done.memory:.0f} MiB",
+        f"0.4.0: {theirs.memory:.0f} MiB",
+        f"{done.memory / theirs.memory:.2f}x",
+    )
+
+
+def editing(folder: Path) -> None:
+    """From a keystroke to its diagnostics, through the real server over stdio."""
+    with Client(folder) as client:
+        row("server: start to initialize result", ms(client.seconds_to_initialize), "", "", "<= 400 ms")
+        for count, bound in ((700, "<= 60 ms"), (14_000, "<= 250 ms")):
+            text = generate.lines(count)
+            opened, times = edit_times(client, folder / f"edit-{count}.loom.yaml", text, 20)
+            row(f"server: {count:,} lines, open to diagnostics", ms(opened))
+            row(
+                f"server: {count:,} lines, one edit to diagnostics",
+                ms(statistics.median(times)),
+                f"slowest {ms(max(times))}",
+                "",
+                bound,
+            )
+
+
+def running(folder: Path, peer_bin: Path) -> None:
+    """Runs with the mock provider: a small one as a user sees it, large ones by the engine's own clock."""
+    (folder / "driver.py").write_text(peer.DRIVER, encoding="utf-8")
+    flows = {
+        "3": (3, "chained"),
+        "1000c": (1000, "chained"),
+        "1000w": (1000, "wide"),
+        "3000c": (3000, "chained"),
+        "3000w": (3000, "wide"),
+    }
+    for name, (count, shape) in flows.items():
+        (folder / f"run-{name}.loom.yaml").write_text(generate.steps(count, shape), encoding="utf-8")  # type: ignore[arg-type]
+    small = loom(folder, "run", "run-3.loom.yaml", runs=9)
+    theirs = measure([str(peer_bin / "agentloom"), "run", "--lite", "run-3.loom.yaml"], folder, 9, ENVIRONMENT)
+    row(
+        "run, 3 steps, whole command",
+        ms(small.seconds),
+        f"0.4.0: {ms(theirs.seconds)}",
+        f"{small.seconds / theirs.seconds:.2f}x",
+        "<= 0.8x",
+    )
+    row(
+        "  peak memory",
+        f"{small.memory:.0f} MiB",
+        f"0.4.0: {theirs.memory:.0f} MiB",
+        f"{small.memory / theirs.memory:.2f}x",
+    )
+    python = str(peer_bin / "python")
+    for letter, shape in (("c", "chained"), ("w", "wide")):
+        done = loom(folder, "run", "--json", f"run-1000{letter}.loom.yaml", runs=3)
+        ours = statistics.median(
+            engine_ms(loom(folder, "run", "--json", f"run-1000{letter}.loom.yaml")) for _ in range(3)
+        )
+        theirs = measure([python, "driver.py", f"run-1000{letter}.loom.yaml"], folder, 1, ENVIRONMENT)
+        beside = float(theirs.output.split()[-1])
+        row(
+            f"run, 1,000 {shape}, engine",
+            f"{ours:.0f} ms",
+            f"0.4.0: {beside:.0f} ms",
+            f"{ours / beside:.3f}x",
+            "<= 0.1x",
+        )
+        row(
+            "  peak memory",
+            f"{done.memory:.0f} MiB",
+            f"0.4.0: {theirs.memory:.0f} MiB",
+            f"{done.memory / theirs.memory:.2f}x",
+        )
+        more = statistics.median(
+            engine_ms(loom(folder, "run", "--json", f"run-3000{letter}.loom.yaml")) for _ in range(3)
+        )
+        row(f"run, 3,000 {shape}, engine", f"{more:.0f} ms", "ours, 1,000", f"{more / ours:.2f}x", "<= 3.5x")
+
+
+def main() -> None:
+    """Measure everything once, in one table."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    print(
+        f"agentloom at {commit.stdout.strip() or 'an unknown commit'}, Python {platform.python_version()}, {os.cpu_count()} cores\n"
+    )
+    row("what", "ours", "beside", "ratio", "bound")
+    peer_bin = peer.install(CACHE)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        start_up(folder, peer_bin)
+        checking(folder, peer_bin)
+        editing(folder)
+        running(folder, peer_bin)
+
+
+if __name__ == "__main__":
+    main()
