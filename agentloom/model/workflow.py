@@ -97,7 +97,6 @@ class Workflow(Model):
     )
 
 
-SubworkflowStep.model_rebuild()
 
 
 def build_workflow(data: Mapping[str, Any]) -> Workflow:
