@@ -87,7 +87,10 @@ class AgentDefinition(Model):
     system_prompt: Template = Field(
         min_length=1,
         description="Who the agent is and how it works; a template over the state.",
-        examples=["You answer questions about invoices. Look them up before you answer."],
+        examples=[
+            "You answer questions about invoices. Look them up before you answer.",
+            "You are a patient editor who cuts.",
+        ],
     )
     name: str | None = Field(
         default=None,
@@ -100,7 +103,7 @@ class AgentDefinition(Model):
     model: ModelName | None = Field(
         default=None,
         description="The model it runs on. Default: `config.model` of the workflow.",
-        examples=["gpt-4o-mini"],
+        examples=["gpt-4o-mini", "claude-sonnet-4-5"],
     )
     tools: ItemsOrNothing[Annotated[str, Mark("ref", "tool")] | ToolDefinition | AgentTool] = Field(
         default=(),

@@ -117,7 +117,7 @@ class Config(Model):
     model: ModelName = Field(
         default="gpt-4o-mini",
         description="The model of steps that name none. Default: gpt-4o-mini.",
-        examples=["gpt-4o-mini"],
+        examples=["gpt-4o-mini", "claude-sonnet-4-5", "gemini-2.5-flash"],
     )
     max_retries: int = Field(
         default=3,
@@ -172,7 +172,7 @@ class Config(Model):
     responses_file: Annotated[str, Mark("file", "recording")] | None = Field(
         default=None,
         description="The recording that `provider: mock` answers from, relative to this file. Default: placeholder replies.",
-        examples=["responses.json"],
+        examples=["responses.json", "./recordings/triage.json"],
     )
     latency_model: Annotated[
         Literal["constant", "normal", "replay"],

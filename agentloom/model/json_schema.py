@@ -52,7 +52,7 @@ def _block(catalogue: Catalogue, block: Block) -> Schema:
         "type": "object",
         "additionalProperties": False,
         **_required(fields),
-        "properties": {f.name: _field(f) for f in fields},
+        "properties": {f.name: _field(catalogue, f) for f in fields},
     }
 
 
@@ -64,14 +64,14 @@ def _step_branch(catalogue: Catalogue, block: Block) -> Schema:
         "type": "object",
         "additionalProperties": False,
         **_required(list(block.fields.values())),
-        "properties": {**{f.name: _field(f) for f in own}, **dict.fromkeys(catalogue.common, True)},
+        "properties": {**{f.name: _field(catalogue, f) for f in own}, **dict.fromkeys(catalogue.common, True)},
     }
 
 
 def _step(catalogue: Catalogue) -> Schema:
     blocks = {tag: catalogue.blocks[name] for tag, name in catalogue.steps.items()}
     first = next(iter(blocks.values()))
-    common = {name: _field(first.fields[name]) for name in catalogue.common}
+    common = {name: _field(catalogue, first.fields[name]) for name in catalogue.common}
     docs = [block.description for block in blocks.values()]
     common["type"] = {
         "type": "string",
@@ -107,12 +107,12 @@ def _texts(description: str) -> Schema:
     return {"description": description, "markdownDescription": description}
 
 
-def _field(field: Field) -> Schema:
-    schema = {**_shape(field.shape), **_texts(field.description)}
+def _field(catalogue: Catalogue, field: Field) -> Schema:
+    schema = {**_shape(catalogue, field.shape), **_texts(field.description)}
     examples = [e for e in field.examples if isinstance(e, str | int | float)]
-    if not examples and not field.shape.enum and _worth_inserting(field.default):
+    if not examples and _worth_inserting(field.default):
         examples = [field.default]
-    if examples:
+    if examples and field.shape.enum is None and not field.shape.any_of:
         schema["examples"] = examples
     return schema
 
@@ -121,9 +121,9 @@ def _worth_inserting(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
 
 
-def _shape(shape: Shape) -> Schema:
+def _shape(catalogue: Catalogue, shape: Shape) -> Schema:
     if shape.any_of:
-        return _alternatives(shape.any_of)
+        return _alternatives(catalogue, shape)
     if shape.block:
         return _ref(shape.block)
     schema: Schema = {}
@@ -147,14 +147,40 @@ def _shape(shape: Shape) -> Schema:
         if value is not None:
             schema[keyword] = value
     if shape.item is not None:
-        schema["items"] = _shape(shape.item)
+        schema["items"] = _shape(catalogue, shape.item)
     if shape.values is not None and shape.values != Shape():
-        schema["additionalProperties"] = _shape(shape.values)
+        schema["additionalProperties"] = _shape(catalogue, shape.values)
     return schema
 
 
-def _alternatives(shapes: tuple[Shape, ...]) -> Schema:
-    return {"anyOf": [_shape(s) for s in shapes]}
+def _alternatives(catalogue: Catalogue, shape: Shape) -> Schema:
+    """Return the schema of a shape with alternatives, as ``Catalogue.alternative`` picks them.
+
+    ``if`` and not ``anyOf``: editors would blame the alternative that they think is nearest, mostly the wrong one.
+    """
+    blocks = [catalogue.blocks[s.block] for s in shape.any_of if s.block]
+    others = [s for s in shape.any_of if not s.block]
+    if len(others) > 1:
+        raise ValueError("alternatives may hold mappings and one thing that is none")
+    mapping = _ref(blocks[0].name)
+    offered: Schema = {}
+    for later in blocks[1:]:
+        # Keys that decide have their schema in the base, so that editors offer them, and stand as `true` in the branch.
+        deciding = sorted(catalogue.required(later.name))
+        offered |= {key: _field(catalogue, later.fields[key]) for key in deciding}
+        branch = _block(catalogue, later)
+        branch["properties"] |= dict.fromkeys(deciding, True)
+        mapping = {"if": {"required": deciding}, "then": branch, "else": mapping}
+    if offered:
+        mapping = {"properties": offered, **mapping}
+    if not others:
+        return {"type": "object", **mapping}
+    other = _shape(catalogue, others[0])
+    branches: Schema = {"if": {"type": "object"}, "then": mapping}
+    if set(other) == {"type"}:
+        return {"type": [*others[0].types, "object"], **branches}
+    # An open object as second alternative: the values are offered, and the faults of a mapping come from `then` alone.
+    return {"anyOf": [other, {"type": "object"}], **branches}
 
 
 def _ref(name: str) -> Schema:

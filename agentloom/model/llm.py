@@ -28,7 +28,7 @@ class Attachment(Model):
     media_type: str | None = Field(
         default=None,
         description="Its MIME type. Default: guessed from the source.",
-        examples=["image/png"],
+        examples=["image/png", "application/pdf"],
     )
     fetch: Annotated[
         Literal["local", "provider"],
@@ -72,7 +72,7 @@ class ToolDefinition(Model):
     """A tool that the model may call: a registered one, described for the model."""
 
     name: Annotated[str, Mark("ref", "tool")] = Field(
-        min_length=1, description="The name of the registered tool that runs.", examples=["http_request"]
+        min_length=1, description="The name of the registered tool that runs.", examples=["http_request", "file_read"]
     )
     description: Prose | None = Field(
         default=None, description="What the tool does, for the model. Default: the registered tool's own description."
@@ -106,7 +106,7 @@ class ResponseSchema(Model):
     model: Annotated[str, Mark("python")] | None = Field(
         default=None,
         description="The pydantic class, as `package.module:Class` or `package.module.Class`; with `type: pydantic` only.",
-        examples=["schemas.ticket:Ticket"],
+        examples=["schemas.ticket:Ticket", "schemas.ticket.Ticket"],
     )
     inline: JsonSchema | None = Field(
         default=None,

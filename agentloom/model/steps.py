@@ -30,7 +30,7 @@ class StepBase(Model):
 
     id: Annotated[Name, Mark("defines", "step")] = Field(
         description="The step's name, unique in this file; no spaces, dots, brackets, braces, `!` or `:`.",
-        examples=["classify"],
+        examples=["classify", "fetch"],
     )
     type: str = Field(description="What kind of step it is.")
     depends_on: ItemsOrNothing[StepRef] = Field(
@@ -61,13 +61,15 @@ class LLMCallStep(StepBase):
     prompt: Template | None = Field(
         default=None,
         description="What the model is asked; a template such as `{state.ticket}`. Needed unless `conversation` is set.",
-        examples=["Summarize: {state.report}"],
+        examples=["Summarize: {state.report}", "Is this billing or technical? {state.ticket}"],
     )
     system_prompt: Template | None = Field(
         default=None, description="How the model should behave; a template. Default: none."
     )
     model: ModelName | None = Field(
-        default=None, description="The model that answers. Default: `config.model`.", examples=["gpt-4o-mini"]
+        default=None,
+        description="The model that answers. Default: `config.model`.",
+        examples=["gpt-4o-mini", "claude-sonnet-4-5"],
     )
     temperature: float | None = Field(
         default=None,
@@ -118,7 +120,7 @@ class LLMCallStep(StepBase):
     conversation: Annotated[StatePath, Mark("state_read"), Mark("state_write")] | None = Field(
         default=None,
         description="The state key that holds the conversation so far; the new turns are added there. Default: none.",
-        examples=["chat"],
+        examples=["chat", "support.chat"],
     )
     speaker: str | None = Field(
         default=None,
@@ -148,7 +150,7 @@ class RouterStep(StepBase):
     default: StepRef | None = Field(
         default=None,
         description="The step that runs when no condition is true. Default: none, then the step fails.",
-        examples=["fallback"],
+        examples=["fallback", "ask_a_person"],
     )
 
 
@@ -176,7 +178,7 @@ class Notify(Model):
     url: str = Field(
         min_length=1,
         description="Where the POST goes; http and https only, and not to internal addresses unless the sandbox allows it.",
-        examples=["https://hooks.example.com/approvals"],
+        examples=["https://hooks.example.com/approvals", "https://chat.example.com/hook"],
     )
     headers: Open[str] = Field(
         default_factory=dict, description="Headers to send, besides the content type. Default: none."
@@ -223,10 +225,12 @@ class EmbedStep(StepBase):
     type: Literal["embed"]
     inputs: EmbedPath = Field(
         description="The state key that holds the text, or the list of texts; dots for nested keys, no subscripts.",
-        examples=["documents"],
+        examples=["documents", "report.chapters"],
     )
     model: ModelName | None = Field(
-        default=None, description="The embedding model. Default: `config.model`.", examples=["text-embedding-3-small"]
+        default=None,
+        description="The embedding model. Default: `config.model`.",
+        examples=["text-embedding-3-small", "text-embedding-3-large"],
     )
     dimensions: int | None = Field(
         default=None, ge=1, description="How long each vector is. Default: the model's own.", examples=[256]
@@ -245,10 +249,10 @@ class AgentStep(StepBase):
     input: Template | None = Field(
         default=None,
         description="What the agent is told, as the user's turn; a template. Needed unless `conversation` is set.",
-        examples=["Look into: {state.ticket}"],
+        examples=["Look into: {state.ticket}", "{state.question}"],
     )
     conversation: Annotated[StatePath, Mark("state_read"), Mark("state_write")] | None = Field(
         default=None,
         description="The state key that keeps the agent's memory between turns. Default: none.",
-        examples=["chat"],
+        examples=["chat", "support.chat"],
     )

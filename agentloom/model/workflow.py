@@ -31,7 +31,7 @@ class SubworkflowStep(StepBase):
         default=None,
         min_length=1,
         description="The workflow file to run, relative to this file. Either this or `workflow_inline`.",
-        examples=["./child.loom.yaml"],
+        examples=["./child.loom.yaml", "../shared/translate.loom.yaml"],
     )
     workflow_inline: Workflow | None = Field(
         default=None, description="The workflow to run, written in place. Either this or `workflow_path`."
@@ -71,7 +71,7 @@ STEP_CLASSES: tuple[type[StepBase], ...] = (
 class Workflow(Model):
     """A workflow: steps that form a graph, the state they share, and how the run behaves."""
 
-    name: str = Field(min_length=1, description="The workflow's name.", examples=["support-triage"])
+    name: str = Field(min_length=1, description="The workflow's name.", examples=["support-triage", "weekly-report"])
     version: Annotated[str, NumberAsText()] = Field(
         default="1.0", description="The workflow's own version, for its readers. Default: 1.0.", examples=["1.0"]
     )
@@ -95,8 +95,6 @@ class Workflow(Model):
     steps: Items[Step] = Field(
         min_length=1, description="The graph: steps, ordered by their `depends_on`. At least one."
     )
-
-
 
 
 def build_workflow(data: Mapping[str, Any]) -> Workflow:
