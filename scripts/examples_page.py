@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentloom.analysis.analyze import analyze
+
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.text import Source

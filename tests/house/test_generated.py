@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentloom.model.export import generated
-from scripts import examples_page
+from scripts import examples_page, pictures
 from tests.conftest import ROOT, Golden
 
 FROM_THE_MODEL = sorted(path.relative_to(ROOT).as_posix() for path in generated())
@@ -22,6 +22,15 @@ def test_what_comes_from_the_model(name: str, golden: Golden) -> None:
 def test_the_examples_page(golden: Golden) -> None:
     """The table and the graphs of the examples."""
     golden(examples_page.PAGE, examples_page.page())
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in pictures.PICTURES])
+def test_pictures_show_the_real_output(name: str, golden: Golden) -> None:
+    """The pictures in the README say what the program says today; times and run ids may differ."""
+    path = pictures.IMAGES / name
+    taken = pictures.take(name)
+    held = path.read_text(encoding="utf-8") if path.exists() else ""
+    golden(path, held if pictures.words(held) == pictures.words(taken) else taken)
 
 
 def test_every_graph_is_drawn() -> None:
