@@ -29,7 +29,7 @@ class StepBase(Model):
     """What every step has."""
 
     id: Annotated[Name, Mark("defines", "step")] = Field(
-        description="The step's name, unique in this file; no spaces, dots, brackets, braces, `!` or `:`.",
+        description="The step's name, unique in this file: letters, digits, `_` and `-`.",
         examples=["classify", "fetch"],
     )
     type: str = Field(description="What kind of step it is.")
