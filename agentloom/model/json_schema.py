@@ -127,7 +127,10 @@ def _shape(catalogue: Catalogue, shape: Shape) -> Schema:
     if shape.block:
         return _ref(shape.block)
     schema: Schema = {}
-    if shape.types:
+    if len(set(shape.types) - {"null"}) > 1:
+        # Ajv's strict mode takes a list of types only if it is one type and null.
+        schema["anyOf"] = [{"type": name} for name in shape.types]
+    elif shape.types:
         schema["type"] = shape.types[0] if len(shape.types) == 1 else list(shape.types)
     if shape.enum is not None:
         texts = list(shape.enum.values())
@@ -170,17 +173,15 @@ def _alternatives(catalogue: Catalogue, shape: Shape) -> Schema:
         offered |= {key: _field(catalogue, later.fields[key]) for key in deciding}
         branch = _block(catalogue, later)
         branch["properties"] |= dict.fromkeys(deciding, True)
-        mapping = {"if": {"required": deciding}, "then": branch, "else": mapping}
+        named = {"type": "object", "required": deciding, "properties": dict.fromkeys(deciding, True)}
+        mapping = {"if": named, "then": branch, "else": mapping}
     if offered:
-        mapping = {"properties": offered, **mapping}
+        mapping = {"type": "object", "properties": offered, **mapping}
     if not others:
-        return {"type": "object", **mapping}
-    other = _shape(catalogue, others[0])
-    branches: Schema = {"if": {"type": "object"}, "then": mapping}
-    if set(other) == {"type"}:
-        return {"type": [*others[0].types, "object"], **branches}
-    # An open object as second alternative: the values are offered, and the faults of a mapping come from `then` alone.
-    return {"anyOf": [other, {"type": "object"}], **branches}
+        return mapping
+    # An open object as second alternative: what it holds is judged by `then` alone, and told once.
+    either = [_shape(catalogue, others[0]), {"title": blocks[0].title, "type": "object"}]
+    return {"anyOf": either, "if": {"type": "object"}, "then": mapping}
 
 
 def _ref(name: str) -> Schema:
