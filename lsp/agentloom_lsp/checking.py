@@ -1,0 +1,98 @@
+"""One check of one document: from what the editor shows to the diagnostics it gets. Runs in the worker's thread."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from agentloom.analysis.classify import classify
+from agentloom.analysis.context import Context
+from agentloom.analysis.document import FileKind, WorkflowDocument
+from agentloom.analysis.settings import matches_glob
+from agentloom.text import LineTable, Source, Span
+from agentloom_lsp import uris
+from agentloom_lsp.client import Client
+from agentloom_lsp.convert import Places
+from agentloom_lsp.reports import SOURCE, Report, Reporter, result_id
+from agentloom_lsp.workspace import SUFFIXES, Workspace
+
+logger = logging.getLogger(__name__)
+
+
+class Door(Protocol):
+    """The analysis, as the server sees it."""
+
+    def __call__(self, source: Source, context: Context, cache: Any, kind: FileKind) -> WorkflowDocument:
+        """Return the checked document; ``cache`` is what ``new_memory`` made for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What there is to check: a text and what the client calls it. ``kind`` is what it was taken for before."""
+
+    source: Source
+    language_id: str
+    kind: FileKind | None
+    memory: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked:
+    """The outcome. ``ours`` tells whether it is a file of ours; ``files`` are the keys of the files that were read.
+
+    ``document`` is None when it isn't, or when the check itself failed.
+    """
+
+    source: Source
+    ours: bool
+    document: WorkflowDocument | None
+    reports: tuple[Report, ...] = ()
+    result_id: str = ""
+    files: frozenset[str] = frozenset()
+
+
+def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Checked:
+    """Check a text. Never raises: what goes wrong inside is logged and becomes one diagnostic."""
+    path = Context().path_of(shown.source.uri)
+    context = workspace.context(path)
+    kind = kind_of(shown, path, context)
+    if kind is None:
+        return Checked(shown.source, False, None, result_id=result_id(()))
+    try:
+        document = door(shown.source, context, shown.memory, kind)
+        reports = Reporter(document, client, workspace.read_text, workspace.uri_of).reports()
+    except Exception:
+        logger.exception("the check of %s failed", shown.source.uri)
+        reports = [_crash(shown.source, client)]
+        return Checked(shown.source, True, None, tuple(reports), result_id(reports))
+    return Checked(
+        shown.source,
+        True,
+        document,
+        tuple(reports),
+        result_id(reports),
+        frozenset(uris.path_key(file) for file in document.files),
+    )
+
+
+def kind_of(shown: Shown, path: Path | None, context: Context) -> FileKind | None:
+    """Return what kind of file a text is. A file that was ours stays ours while it is edited."""
+    language = shown.language_id.lower()
+    if language and language != "agentloom" and not language.startswith("yaml"):
+        named = path is not None and (path.name.lower().endswith(SUFFIXES) or matches_glob(path, context.settings))
+        if not named:
+            return None
+    return classify(shown.source.text, path, context.settings, language) or shown.kind
+
+
+def _crash(source: Source, client: Client) -> Report:
+    lines = LineTable(source.text)
+    return {
+        "range": Places(lines, client.encoding).range(Span(0, lines.line_span(0).end)),
+        "severity": 1,
+        "code": "AL900",
+        "source": SOURCE,
+        "message": "internal error, this file could not be checked; please report it",
+    }

@@ -1,0 +1,101 @@
+"""What the client told about itself, read from its `initialize` request; nonsense counts as not said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentloom_lsp.convert import Encoding
+from agentloom_lsp.uris import from_path
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What a client can do. ``pulls``: it asks for diagnostics, so they aren't sent unasked.
+
+    ``folders`` are the workspace folders' URIs as spelled; ``options`` what the user wrote into the client's set-up.
+    """
+
+    name: str = ""
+    process_id: int | None = None
+    encoding: Encoding = Encoding.UTF16
+    folders: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    pulls: bool = False
+    related: bool = False
+    unnecessary: bool = False
+    code_pages: bool = False
+    data: bool = False
+    literal_actions: bool = False
+    versioned_edits: bool = False
+    configuration: bool = False
+    register_configuration: bool = False
+    register_watching: bool = False
+    refreshes_diagnostics: bool = False
+
+
+def read_client(params: Any) -> Client:
+    """Return the client described by the parameters of `initialize`, as plain JSON. Never raises."""
+
+    def told(path: str) -> Any:
+        return find(params, f"capabilities.{path}")
+
+    def yes(path: str) -> bool:
+        return told(path) is True
+
+    def either(name: str) -> Any:
+        pushed = told(f"textDocument.publishDiagnostics.{name}")
+        return pushed if pushed is not None else told(f"textDocument.diagnostic.{name}")
+
+    process, tags = find(params, "processId"), either("tagSupport.valueSet")
+    options, name = find(params, "initializationOptions"), find(params, "clientInfo.name")
+    return Client(
+        name=name if isinstance(name, str) else "",
+        process_id=process if isinstance(process, int) and process > 0 else None,
+        encoding=choose_encoding(told("general.positionEncodings")),
+        folders=_folders(params),
+        options=options if isinstance(options, dict) else {},
+        pulls=isinstance(told("textDocument.diagnostic"), dict),
+        related=either("relatedInformation") is True,
+        unnecessary=isinstance(tags, list) and 1 in tags,
+        code_pages=either("codeDescriptionSupport") is True,
+        data=either("dataSupport") is True,
+        literal_actions=isinstance(told("textDocument.codeAction.codeActionLiteralSupport"), dict),
+        versioned_edits=yes("workspace.workspaceEdit.documentChanges"),
+        configuration=yes("workspace.configuration"),
+        register_configuration=yes("workspace.didChangeConfiguration.dynamicRegistration"),
+        register_watching=yes("workspace.didChangeWatchedFiles.dynamicRegistration"),
+        refreshes_diagnostics=yes("workspace.diagnostics.refreshSupport"),
+    )
+
+
+def choose_encoding(offered: Any) -> Encoding:
+    """Return the first encoding of the client's list that is one; UTF-16, which every client speaks, when there is none."""
+    known = {encoding.value: encoding for encoding in Encoding}
+    for name in offered if isinstance(offered, list) else ():
+        if isinstance(name, str) and name in known:
+            return known[name]
+    return Encoding.UTF16
+
+
+def find(data: Any, path: str) -> Any:
+    """Return what stands at a dotted path in plain JSON; None when there is nothing."""
+    for name in path.split("."):
+        if not isinstance(data, dict):
+            return None
+        data = data.get(name)
+    return data
+
+
+def _folders(params: Any) -> tuple[str, ...]:
+    listed = find(params, "workspaceFolders")
+    if isinstance(listed, list):
+        found = tuple(uri for folder in listed if isinstance(uri := find(folder, "uri"), str) and uri)
+        if found:
+            return found
+    for name in ("rootUri", "rootPath"):
+        root = find(params, name)
+        if isinstance(root, str) and root:
+            return (root if name == "rootUri" else from_path(root),)
+    return ()

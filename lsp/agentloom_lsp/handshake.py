@@ -1,0 +1,57 @@
+"""The first answer: what the server can do, said before the heavy parts are loaded.
+
+Loading the protocol's library takes several times longer than everything else, and the answer to `initialize` needs none of it.
+So it is given from here, with the standard library alone, and the rest is loaded while the client takes it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agentloom import __version__
+from agentloom_lsp.client import Client, read_client
+
+NAME = "agentloom"
+FIX_ALL = "source.fixAll.agentloom"
+NOT_INITIALIZED = -32002
+INCREMENTAL = 2
+
+
+def capabilities(client: Client) -> dict[str, Any]:
+    """Return what the server can do, in the protocol's JSON form. A test holds it against the handlers there are."""
+    said: dict[str, Any] = {
+        "positionEncoding": client.encoding.value,
+        "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": {"includeText": False}},
+        "diagnosticProvider": {"identifier": NAME, "interFileDependencies": True, "workspaceDiagnostics": True},
+        "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+    }
+    if client.literal_actions:
+        said["codeActionProvider"] = {"codeActionKinds": ["quickfix", FIX_ALL]}
+    return said
+
+
+def shake_hands(receive: Callable[[], Any], send: Callable[[Any], None]) -> Client | None:
+    """Answer messages until the client has introduced itself, and return what it can do; None when it left instead.
+
+    Other requests are refused for now, and other notifications dropped, as the protocol asks.
+    """
+    while True:
+        message = receive()
+        if message is None:
+            return None
+        if not isinstance(message, dict):
+            continue
+        method, number = message.get("method"), message.get("id")
+        if method == "exit":
+            return None
+        if method == "initialize" and number is not None:
+            client = read_client(message.get("params"))
+            server = {"name": NAME, "version": __version__}
+            send(
+                {"jsonrpc": "2.0", "id": number, "result": {"capabilities": capabilities(client), "serverInfo": server}}
+            )
+            return client
+        if method is not None and number is not None:
+            error = {"code": NOT_INITIALIZED, "message": "the first request must be `initialize`"}
+            send({"jsonrpc": "2.0", "id": number, "error": error})

@@ -1,0 +1,158 @@
+"""One client's session: its documents, what they were found to be, and the way back to it. Knows no library of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol
+
+from agentloom.text import Source
+from agentloom_lsp import uris
+from agentloom_lsp.checking import Checked, Door, Shown, check
+from agentloom_lsp.client import Client
+from agentloom_lsp.documents import Document, Documents
+from agentloom_lsp.scheduler import Scheduler
+from agentloom_lsp.survey import Survey
+from agentloom_lsp.worker import Worker
+from agentloom_lsp.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+
+class Wire(Protocol):
+    """The way to the client, for messages in plain JSON."""
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification."""
+
+    def request(self, method: str, params: Any) -> Awaitable[Any]:
+        """Send a request; what comes back is the client's answer, or an exception when it refuses."""
+
+
+class Session:
+    """Everything the handlers work on. Its methods are called in the loop's thread."""
+
+    def __init__(
+        self, loop: AbstractEventLoop, client: Client, wire: Wire, door: Door, new_memory: Callable[[], Any]
+    ) -> None:
+        self.loop = loop
+        self.client = client
+        self.wire = wire
+        self.documents = Documents()
+        self.workspace = Workspace(self.documents, client.folders)
+        self.worker = Worker(loop)
+        self.scheduler: Scheduler[Checked] = Scheduler(
+            clock=loop, prepare=self._prepare, submit=self._submit, deliver=self._deliver
+        )
+        self.survey = Survey(self.documents, self.workspace, self.worker, self.scheduler, self.run_check, new_memory)
+        self._door = door
+        self._new_memory = new_memory
+        self._spread: dict[str, Source] = {}
+        self._said: set[str] = set()
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def opened(self, uri: str, language_id: str, version: int, text: str) -> None:
+        """Take a document in and check it."""
+        key = self.documents.open(uri, language_id, version, text)
+        self.scheduler.closed(key)
+        self.scheduler.opened(key)
+
+    def edited(self, document: Document) -> None:
+        """Check a document that was edited."""
+        self.scheduler.changed(uris.key(document.uri))
+
+    def closed(self, uri: str) -> None:
+        """Let a document go: its diagnostics are taken back, and what reads it sees the file on disk again."""
+        document = self.documents.close(uri)
+        if document is None:
+            return
+        key = uris.key(uri)
+        self.scheduler.closed(key)
+        self._spread.pop(key, None)
+        if not self.client.pulls:
+            self.publish(document.uri, document.source.version, ())
+        self.recheck_readers({key})
+
+    def recheck_readers(self, keys: set[str]) -> None:
+        """Check again the open documents that read one of these files."""
+        self._recheck(
+            key
+            for key, _ in self.documents
+            if (checked := self.scheduler.latest(key)) is not None and not checked.files.isdisjoint(keys)
+        )
+
+    def recheck_all(self) -> None:
+        """Check all open documents again: settings changed."""
+        self.workspace.forget_settings()
+        self._recheck(key for key, _ in self.documents)
+
+    def refresh(self) -> None:
+        """Have a client that pulls ask again, if it can be told to."""
+        if self.client.pulls and self.client.refreshes_diagnostics:
+            self.ask("workspace/diagnostic/refresh", None)
+
+    def ask(self, method: str, params: Any, then: Callable[[Any], None] = lambda _: None) -> None:
+        """Send a request and go on; ``then`` gets the answer. A client that refuses is logged once and left in peace."""
+
+        async def wait() -> None:
+            try:
+                then(await self.wire.request(method, params))
+            except Exception as error:
+                self.log_once(method, error)
+
+        task = self.loop.create_task(wait())
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    def publish(self, uri: str, version: int | None, reports: tuple[Any, ...]) -> None:
+        """Send a document's diagnostics; an empty list takes the old ones back."""
+        params: dict[str, Any] = {"uri": uri, "diagnostics": reports}
+        if version is not None:
+            params["version"] = version
+        self.wire.notify("textDocument/publishDiagnostics", params)
+
+    def run_check(self, shown: Shown) -> Checked:
+        """Check a text. For the worker's thread."""
+        return check(shown, self.workspace, self.client, self._door)
+
+    def log_once(self, what: str, error: BaseException) -> None:
+        """Tell the log, and the client's, that something went wrong; the same thing only once."""
+        sort = f"{what}: {type(error).__name__}"
+        if sort in self._said:
+            return
+        self._said.add(sort)
+        logger.error("%s failed", what, exc_info=error)
+        self.wire.notify("window/logMessage", {"type": 1, "message": f"agentloom: {what} failed: {error}"})
+
+    def _prepare(self, key: str) -> Callable[[], Checked] | None:
+        document = self.documents.at(key)
+        if document is None:
+            return None
+        if document.memory is None:
+            document.memory = self._new_memory()
+        shown = Shown(document.source, document.language_id, document.kind, document.memory)
+        return lambda: self.run_check(shown)
+
+    def _submit(self, work: Callable[[], Checked]) -> Future[Checked]:
+        return self.worker.submit(work)
+
+    def _deliver(self, key: str, checked: Checked) -> None:
+        document = self.documents.at(key)
+        if document is None:
+            return
+        if checked.document is not None:
+            document.kind = checked.document.kind
+        if not self.client.pulls:
+            self.publish(document.uri, checked.source.version, checked.reports)
+        if self._spread.get(key) is not checked.source:
+            self._spread[key] = checked.source  # once per text, so that files that read each other come to rest
+            self.recheck_readers({key})
+
+    def _recheck(self, keys: Iterable[str]) -> None:
+        found = list(keys)
+        for key in found:
+            self.scheduler.opened(key)
+        if found:
+            self.refresh()

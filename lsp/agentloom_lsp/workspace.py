@@ -1,0 +1,84 @@
+"""Folders, settings and files: everything around the documents that a verdict depends on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from agentloom.analysis.context import Context, read_from_disk
+from agentloom.analysis.settings import PROJECT_FILE, SETTINGS_FILE, Settings, SettingsFinder, matches_glob
+from agentloom_lsp import uris
+from agentloom_lsp.documents import Documents
+
+SUFFIXES = (".yaml", ".yml")
+SKIPPED_FOLDERS = ("node_modules",)
+SETTINGS_FILES = (SETTINGS_FILE, PROJECT_FILE)
+
+
+class Workspace:
+    """The client's folders, the settings of each file, and the text of any file: as open in the editor, else from disk.
+
+    Used by both threads; each method reads shared tables once and changes none but its own.
+    """
+
+    def __init__(self, documents: Documents, folders: Iterable[str]) -> None:
+        self._documents = documents
+        self._finder = SettingsFinder()
+        self._contexts: dict[int, Context] = {}
+        self._plain = Context(read_text=self.read_text)
+        self.folders: tuple[str, ...] = tuple(folders)
+
+    def context(self, path: Path | None) -> Context:
+        """Return the context to check a file in; the same one as long as its settings are the same."""
+        if path is None:
+            return self._plain
+        settings, contexts = self._finder.find(path), self._contexts
+        return contexts.setdefault(id(settings), Context(settings=settings, read_text=self.read_text))
+
+    def forget_settings(self) -> None:
+        """Read settings again: one of their files changed, or may have."""
+        # New tables, and not emptied ones: a check that is under way goes on with what it began with.
+        self._finder, self._contexts = SettingsFinder(), {}
+
+    def read_text(self, path: Path) -> str:
+        """Return a file's text. Raises ``OSError`` or ``UnicodeDecodeError`` when it is not open and can't be read."""
+        document = self._documents.on_path(path)
+        return document.source.text if document is not None else read_from_disk(path)
+
+    def uri_of(self, path: Path) -> str:
+        """Return a file's URI as the client spells it: that of the open document, else by the folder it lies in."""
+        document = self._documents.on_path(path)
+        if document is not None:
+            return document.uri
+        for folder in self.folders:
+            found = uris.below(folder, path)
+            if found is not None:
+                return found
+        return uris.from_path(os.path.abspath(path))
+
+    def change_folders(self, added: Iterable[str], removed: Iterable[str]) -> None:
+        """Take folders in and let others go."""
+        gone = {uris.key(uri) for uri in removed}
+        kept = [uri for uri in self.folders if uris.key(uri) not in gone]
+        known = {uris.key(uri) for uri in kept}
+        self.folders = (*kept, *(uri for uri in added if uris.key(uri) not in known))
+
+    def candidates(self) -> Iterator[Path]:
+        """Yield the files in the folders that may be ours, each once, sorted per folder; hidden folders are left out."""
+        seen: set[str] = set()
+        for folder in self.folders:
+            root = Context().path_of(folder)
+            for place, folders, files in os.walk(root) if root is not None else ():
+                folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
+                for name in sorted(files):
+                    path = Path(place, name)
+                    if uris.path_key(path) not in seen and self._may_be_ours(path):
+                        seen.add(uris.path_key(path))
+                        yield path
+
+    def _may_be_ours(self, path: Path) -> bool:
+        if path.name.lower().endswith(SUFFIXES):
+            return True
+        settings: Settings = self._finder.find(path)
+        return bool(settings.workflows) and matches_glob(path, settings)
