@@ -153,7 +153,9 @@ def _change(rng: random.Random, seed: int, sites: list[Site]) -> None:
                 site.container[site.key] = rng.choice((shape.minimum - 1, shape.minimum, (shape.maximum or 10**9) + 1))
             elif isinstance(site.container[site.key], str):
                 text = site.container[site.key]
-                site.container[site.key] = rng.choice((text + ".", text + " ", "." + text, text.upper(), text + "[0]", "", "{" + text + "}"))
+                site.container[site.key] = rng.choice(
+                    (text + ".", text + " ", "." + text, text.upper(), text + "[0]", "", "{" + text + "}")
+                )
         case "wrap":
             site = rng.choice(sites)
             value = site.container[site.key]

@@ -20,7 +20,9 @@ MODULES = NODE_FOLDER / "node_modules"
 def _tool(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        pytest.fail(f"the schema tests drive a real yaml-language-server; install Node.js 18 or newer ({name} is missing)")
+        pytest.fail(
+            f"the schema tests drive a real yaml-language-server; install Node.js 18 or newer ({name} is missing)"
+        )
     return found
 
 

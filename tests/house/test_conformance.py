@@ -1,0 +1,60 @@
+"""The table of behaviours names tests that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = "docs/workflows-conformance.md"
+ROW = re.compile(r"^\| (?P<what>[^|]+) \| (?P<tests>[^|]+) \|$", re.MULTILINE)
+NAMED = re.compile(r"`(?P<file>tests/[\w/]+\.py)::(?P<name>\w+)`")
+
+
+def names_of_tests(path: Path) -> set[str]:
+    """Return the names of a file's tests, those in classes too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
+
+
+def missing(text: str, root: Path) -> list[str]:
+    """Return the rows of a table that name no test, or one that doesn't exist."""
+    found = []
+    for row in ROW.finditer(text):
+        if row["what"] == "behaviour" or row["tests"] == "*later*":
+            continue
+        named = list(NAMED.finditer(row["tests"]))
+        if not named:
+            found.append(f"{row['what']}: no test")
+        for test in named:
+            path = root / test["file"]
+            if not path.exists() or test["name"] not in names_of_tests(path):
+                found.append(f"{row['what']}: {test.group()} doesn't exist")
+    return found
+
+
+def test_every_behaviour_has_its_test(root: Path) -> None:
+    """Each row names at least one test, and each named test is there."""
+    text = (root / PAGE).read_text(encoding="utf-8")
+    assert missing(text, root) == []
+    assert len(list(ROW.finditer(text))) > 40
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("TODO", "no test"),
+        ("`tests/house/test_conformance.py::test_gone`", "doesn't exist"),
+        ("`tests/house/gone.py::test_every_behaviour_has_its_test`", "doesn't exist"),
+    ],
+)
+def test_a_row_without_its_test_is_noticed(root: Path, cell: str, says: str) -> None:
+    """An empty row, a renamed test and a moved file are noticed."""
+    (found,) = missing(f"| it works | {cell} |", root)
+    assert says in found
