@@ -12,9 +12,12 @@ from typing import Any
 
 
 class Client:
-    """Talks to ``agentloom lsp``; use as a context manager. ``seconds_to_initialize`` is the time from the process's start."""
+    """Talks to ``agentloom lsp`` and pulls diagnostics; use as a context manager.
 
-    def __init__(self, folder: Path) -> None:
+    ``options`` are the server's initialization options; ``seconds_to_initialize`` is the time from the process's start.
+    """
+
+    def __init__(self, folder: Path, options: dict[str, Any] | None = None, encoding: str = "utf-8") -> None:
         start = time.perf_counter()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "agentloom", "lsp"],
@@ -24,13 +27,15 @@ class Client:
             stderr=subprocess.DEVNULL,
         )
         self._id = 0
-        # Pull: the client asks right after the edit, so no debounce is in the figure.
         capabilities = {
-            "general": {"positionEncodings": ["utf-8"]},
+            "general": {"positionEncodings": [encoding]},
             "textDocument": {"diagnostic": {"dynamicRegistration": False}, "synchronization": {}},
         }
         root = folder.as_uri()
-        self.request("initialize", {"processId": None, "rootUri": root, "capabilities": capabilities})
+        self.request(
+            "initialize",
+            {"processId": None, "rootUri": root, "capabilities": capabilities, "initializationOptions": options or {}},
+        )
         self.seconds_to_initialize = time.perf_counter() - start
         self.notify("initialized", {})
 
