@@ -16,11 +16,9 @@ from agentloom.text import Span
 
 Part: TypeAlias = str | int
 
-# Every ASCII character but letters, digits, `_` and `-` ends a name, and so do spaces and general punctuation of Unicode.
-# Other letters, marks and symbols are taken as they are: look-up never normalises.
-NAME: Final = re.compile(
-    r"[0-9A-Za-z_\-\u00a1-\u167f\u1681-\u1fff\u200c\u200d\u2070-\u2fff\u3001-\U0010ffff]+",
-)
+# Every ASCII character but letters, digits, `_` and `-` ends a name, and so does white space; other letters, marks and
+# symbols are taken as they are: look-up never normalises. (Written as what is left out: quick to compile.)
+NAME: Final = re.compile(r"[^\s\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0]+")
 _INDEX = re.compile(r"-?[0-9]{1,18}")
 _SEGMENT_END = re.compile(r"[.\[\]!:]")
 

@@ -37,10 +37,10 @@ _SCAN = re.compile(
     rf"""
       (?P<space>(?:[ \t\f\r\n]|\\\r?\n|\#[^\r\n]*)+)
     | (?P<prefix>(?:[rRuUbBfF]|[bB][rR]|[rR][bB]|[fF][rR]|[rR][fF])?)(?P<quote>'''|\"\"\"|'|\")
-    | (?P<name>[A-Za-z_\u0080-\U0010ffff][0-9A-Za-z_\u0080-\U0010ffff]*)
+    | (?P<name>[^\x00-\x40\x5b-\x5e\x60\x7b-\x7f][^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]*)
     | (?P<number>0[xX](?:_?[0-9a-fA-F])+ | 0[bB](?:_?[01])+ | 0[oO](?:_?[0-7])+
         | (?:{_DIGITS}\.(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][-+]?{_DIGITS})?
-        | {_DIGITS}(?:[eE][-+]?{_DIGITS})?)(?P<tail>[0-9A-Za-z_\u0080-\U0010ffff]*)
+        | {_DIGITS}(?:[eE][-+]?{_DIGITS})?)(?P<tail>[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]*)
     | (?P<operator>\.\.\.|\*\*|//|<<|>>|[=!]==|[=!<>:]=|<>|->|&&|\|\||[-+*/%@&|^~<>()\[\]{{}},:.=;!?$`\\])
     """,
     re.VERBOSE,
