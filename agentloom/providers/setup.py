@@ -19,23 +19,15 @@ from agentloom.providers.gateway import (
     ProviderGateway,
 )
 from agentloom.providers.mock import LatencyModel, MockProvider
+from agentloom.providers.pricing import PriceTable, prices_for
 from agentloom.providers.recording import Recording, load_recording
+from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, PROVIDER_NAMES, PROVIDERS, ProviderSpec
 from agentloom.similar import closest
 
 OLLAMA_FALLBACK_ENV = "AGENTLOOM_OLLAMA_FALLBACK"
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A key. Never shows itself: neither in ``repr`` nor in a formatted text."""
-
-    value: str = field(repr=False)
-
-    def __str__(self) -> str:
-        return "<secret>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +72,9 @@ def gateway_for(
     plans = (
         _plans_from_settings(config_provider, settings) if settings else _plans_from_environ(config_provider, environ)
     )
+    prices = prices_for(environ)
     for plan in plans:
-        _register(gateway, plan, environ, chosen=plan.name == config_provider)
+        _register(gateway, plan, environ, prices, chosen=plan.name == config_provider)
     if settings and config_provider not in settings:
         gateway.mark_absent(
             Absent(
@@ -153,7 +146,9 @@ def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]])
     return plans
 
 
-def _register(gateway: ProviderGateway, plan: _Plan, environ: Mapping[str, str], *, chosen: bool) -> None:
+def _register(
+    gateway: ProviderGateway, plan: _Plan, environ: Mapping[str, str], prices: PriceTable, *, chosen: bool
+) -> None:
     spec = plan.spec
     key = _key(plan.key_env, environ)
     url_env = spec.url_env if spec.name == plan.name else None
@@ -172,7 +167,7 @@ def _register(gateway: ProviderGateway, plan: _Plan, environ: Mapping[str, str],
         return
     address = base_url(url or spec.default_url or "", url_name, spec.bare_path)
     gateway.register(
-        _build(plan, address, key),
+        _build(plan, address, key, prices),
         plan.priority,
         plan.is_fallback,
         plan.models,
@@ -180,7 +175,12 @@ def _register(gateway: ProviderGateway, plan: _Plan, environ: Mapping[str, str],
     )
 
 
-def _build(plan: _Plan, address: str, key: Secret | None) -> Provider:
+def _build(plan: _Plan, address: str, key: Secret | None, prices: PriceTable) -> Provider:
+    """Return the client. Its module is imported only here: a mock run needs no HTTP."""
+    if plan.spec.module == "openai":
+        from agentloom.providers.openai import OpenAIProvider
+
+        return OpenAIProvider(address, key, name=plan.name, spec=plan.spec, prices=prices)
     raise UnsupportedFeature(f"{_not_built(plan.name)}; use {_built()}")
 
 
