@@ -180,7 +180,7 @@ def _alternatives(catalogue: Catalogue, shape: Shape) -> Schema:
     if not others:
         return mapping
     # An open object as second alternative: what it holds is judged by `then` alone, and told once.
-    either = [_shape(catalogue, others[0]), {"title": blocks[0].title, "type": "object"}]
+    either = [_shape(catalogue, others[0]), {"type": "object"}]
     return {"anyOf": either, "if": {"type": "object"}, "then": mapping}
 
 
