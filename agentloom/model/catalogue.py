@@ -32,7 +32,8 @@ class Shape:
     shape has nothing else but marks.
 
     A ``pattern`` has to match the whole text (use ``re.fullmatch``: with ``re.match`` its ``$`` would let a final line break
-    pass). Bounds hold for numbers only. Numbers are finite: NaN and infinity fit no shape. An integer is no ``5.0`` and no true.
+    pass). Bounds hold for numbers only. Numbers are finite: NaN, infinity and whole
+    numbers beyond a float fit no shape (of type `number`). An integer is no ``5.0`` and no true.
     """
 
     types: tuple[str, ...] = ()

@@ -107,6 +107,9 @@ def build_workflow(data: Mapping[str, Any]) -> Workflow:
         return Workflow.model_validate(dict(data))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
+        # A tuple that loses its only item to a fault counts as too short besides.
+        inner = {fault["loc"][:length] for fault in faults for length in range(1, len(fault["loc"]))}
+        faults = [fault for fault in faults if fault["type"] != "too_short" or fault["loc"] not in inner]
         places = dict.fromkeys(f"`{place(fault['loc'])}` ({fault['type'].replace('_', ' ')})" for fault in faults)
         more = f" and {len(places) - 5} more" if len(places) > 5 else ""
         raise WorkflowError(f"the workflow doesn't fit its model at {', '.join(list(places)[:5])}{more}") from error

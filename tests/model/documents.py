@@ -51,7 +51,7 @@ def nearly(kind: str, seed: int) -> Any:
     document = copy.deepcopy(workflow(seed) if kind == "workflow" else agent(seed))
     box = {"document": document}
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        _change(rng, seed, list(_sites(catalogue(), box, "document", Shape(types=("object",), block=kind))))
+        _change(rng, seed, list(sites(catalogue(), box, "document", Shape(types=("object",), block=kind))))
     return box["document"]
 
 
@@ -168,7 +168,7 @@ def _change(rng: random.Random, seed: int, sites: list[Site]) -> None:
             site.container[site.key] = maker.scalar("any", Shape())
 
 
-def _sites(known: Catalogue, container: Any, key: Any, shape: Shape) -> Iterator[Site]:
+def sites(known: Catalogue, container: Any, key: Any, shape: Shape) -> Iterator[Site]:
     """Yield every value of a document with the shape it is measured by, as far as the document makes sense."""
     value = container[key]
     kind = "object" if isinstance(value, dict) else "string" if isinstance(value, str) else "array"
@@ -180,9 +180,9 @@ def _sites(known: Catalogue, container: Any, key: Any, shape: Shape) -> Iterator
     if isinstance(value, dict):
         for name in value:
             if block is not None and name in block.fields:
-                yield from _sites(known, value, name, block.fields[name].shape)
+                yield from sites(known, value, name, block.fields[name].shape)
             elif block is None and found.values is not None:
-                yield from _sites(known, value, name, found.values)
+                yield from sites(known, value, name, found.values)
     elif isinstance(value, list) and found.item is not None:
         for at in range(len(value)):
-            yield from _sites(known, value, at, found.item)
+            yield from sites(known, value, at, found.item)
