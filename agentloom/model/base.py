@@ -76,6 +76,8 @@ Template: TypeAlias = Annotated[str, Mark("template")]
 Prose: TypeAlias = Annotated[str, Mark("text")]
 StepRef: TypeAlias = Annotated[str, Mark("ref", "step")]
 ModelName: TypeAlias = Annotated[str, Mark("model")]
+# A negative timeout or budget certainly ruins a run, so it is refused here (AL106); 0 means no limit, or no money. Other odd waits
+# (`backoff_max`, `latency_ms`) have no bounds in the model: they are warnings of a rule (AL510).
 Seconds: TypeAlias = Annotated[float, Field(ge=0), Mark("duration", "seconds")]
 Money: TypeAlias = Annotated[float, Field(ge=0), Mark("money")]
 AnyPath: TypeAlias = Annotated[str, Mark("file", "any")]
