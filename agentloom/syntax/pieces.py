@@ -1,0 +1,152 @@
+"""Where a text can be cut so that each piece composes by itself: top-level entries, and the items of ``steps``."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Kind = Literal["entry", "header", "item"]
+"""``header`` is the line of ``steps:`` with the comments before its first item; its items follow as pieces."""
+
+
+class Piece(NamedTuple):
+    """A range of lines of the text, ``[start, end)``."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+class Body(NamedTuple):
+    """The first document of a text: where its content begins and ends, and what surrounds it.
+
+    ``directives`` tells that something stands before the content that the parser needs to see (then ``start`` is before it).
+    ``extra`` is the place of the marker (or text) where a second document begins, -1 when there is none.
+    """
+
+    start: int
+    end: int
+    directives: bool
+    extra: int
+
+
+_MARK = re.compile(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_PRELUDE = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*")
+_REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_CONTENT = re.compile(r"[^ \t\r\n#]")
+_TOP = re.compile(r"^(?:[^ \t\r\n#\-\]}]|-(?![ \t\r\n]|\Z))", re.MULTILINE)
+_STEPS = re.compile(r"""(?:steps|"steps"|'steps')[ \t]*:[ \t]*(?:\#[^\r\n]*)?(?:\r\n|\n|\Z)""", re.VERBOSE)
+_BLANKS = re.compile(r"(?:[ \t]*(?:\#[^\r\n]*)?(?:\r\n|\n))*")
+_DASH = re.compile(r"( *)-(?=[ \t\r\n]|\Z)")
+_EXPLICIT = re.compile(r"^[?:](?=[ \t\r\n]|\Z)", re.MULTILINE)
+
+
+def find_body(text: str) -> Body:
+    """Return where the first document of ``text`` lies. Line breaks are LF or CRLF (lone CRs already replaced)."""
+    start = 1 if text.startswith("\ufeff") else 0
+    at = _PRELUDE.match(text, start).end()  # type: ignore[union-attr]
+    directives = text.startswith("%", at)
+    if directives:
+        mark = _next_mark(text, at)
+        at = mark if mark >= 0 and text.startswith("---", mark) else at
+    content = start
+    if text.startswith("---", at) and _MARK.match(text, at):
+        behind = _REST_OF_LINE.match(text, at + 3)
+        if behind is None:
+            directives = True  # content on the marker's own line
+        else:
+            content = behind.end()
+        begin = at + 3
+    else:
+        begin = at
+    if directives:
+        content = start
+    mark = _next_mark(text, begin)
+    if mark < 0:
+        return Body(content, len(text), directives, -1)
+    return Body(content, max(mark, content), directives, _extra(text, mark))
+
+
+def _next_mark(text: str, at: int) -> int:
+    """Return the next line from ``at`` on that is a document marker, or -1."""
+    if at == 0 and _MARK.match(text):
+        return 0
+    dashes, dots = text.find("\n---", max(0, at - 1)), text.find("\n...", max(0, at - 1))
+    while dashes >= 0 or dots >= 0:
+        if dots < 0 or 0 <= dashes < dots:
+            if _MARK.match(text, dashes + 1):
+                return dashes + 1
+            dashes = text.find("\n---", dashes + 1)
+        else:
+            if _MARK.match(text, dots + 1):
+                return dots + 1
+            dots = text.find("\n...", dots + 1)
+    return -1
+
+
+def _extra(text: str, mark: int) -> int:
+    """Return where a second document begins, given the marker that ends the first; -1 when there is none."""
+    while mark >= 0 and text.startswith("...", mark):
+        at = _REST_OF_LINE.match(text, mark + 3)
+        if at is None:
+            return mark
+        behind = _PRELUDE.match(text, at.end()).end()  # type: ignore[union-attr]
+        if behind >= len(text) or not _CONTENT.match(text, behind):
+            return -1
+        if not _MARK.match(text, behind):
+            return behind
+        mark = behind
+    return mark
+
+
+def cut(text: str, start: int, end: int) -> list[Piece] | None:
+    """Return the pieces of the document in ``[start, end)``, or None when it can only be composed whole.
+
+    Every line belongs to exactly one piece, except comments and blank lines before the first.
+    """
+    starts = [match.start() for match in _TOP.finditer(text, start, end)]
+    content = _CONTENT.search(text, _BLANKS.match(text, start, end).end(), end)  # type: ignore[union-attr]
+    if content is None:
+        return None
+    if content.start() == start and (not starts or starts[0] != start):
+        starts.insert(0, start)  # behind a byte order mark `^` does not hold
+    if not starts or starts[0] != content.start() or text[starts[0]] in "{[?%":
+        return None
+    if _EXPLICIT.search(text, start, end):
+        return None
+    pieces: list[Piece] = []
+    for at, begin in enumerate(starts):
+        stop = starts[at + 1] if at + 1 < len(starts) else end
+        header = _STEPS.match(text, begin, stop) if text[begin] in "s\"'" else None
+        if header is None or not _cut_items(text, begin, header.end(), stop, pieces):
+            pieces.append(Piece("entry", begin, stop))
+    return pieces
+
+
+def _cut_items(text: str, begin: int, at: int, stop: int, pieces: list[Piece]) -> bool:
+    """Add the pieces of a block list that begins at line ``at``; False, with nothing added, when there is none."""
+    first_line = _BLANKS.match(text, at, stop).end()  # type: ignore[union-attr]
+    first = _DASH.match(text, first_line, stop)
+    if first is None:
+        return False
+    column = _column_of_items(text, first_line, stop, len(first[1]))
+    pattern = re.compile(rf"^ {{{column}}}-(?=[ \t\r\n]|\Z)", re.MULTILINE)
+    starts = [match.start() for match in pattern.finditer(text, first_line, stop)]
+    if not starts or starts[0] != first_line:
+        starts.insert(0, first_line)
+    pieces.append(Piece("header", begin, first_line))
+    starts.append(stop)
+    pieces.extend([Piece("item", starts[i], starts[i + 1]) for i in range(len(starts) - 1)])
+    return True
+
+
+def _column_of_items(text: str, first_line: int, stop: int, column: int) -> int:
+    """Return the column of the list's dashes: the first one's, or a smaller one that more lines have (so the first is off)."""
+    if column == 0:
+        return 0
+    counts: dict[int, int] = {}
+    pattern = re.compile(rf"^( {{0,{column}}})-(?=[ \t\r\n]|\Z)", re.MULTILINE)
+    for match in pattern.finditer(text, first_line, stop):
+        width = len(match[1])
+        counts[width] = counts.get(width, 0) + 1
+    return max(counts, key=lambda width: (counts[width], width == column)) if counts else column
