@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentloom.analysis.context import Context
 from agentloom.analysis.graph import Graph
+from agentloom.analysis.symbols import Leaf, Occurrence
 from agentloom.diagnostics import Diagnostic, Finding, has_errors
+from agentloom.model.catalogue import Block
 from agentloom.syntax.nodes import Mapping as MappingNode
 from agentloom.syntax.nodes import Node, Scalar
 from agentloom.syntax.tree import Tree, Unit
@@ -19,51 +21,33 @@ from agentloom.text import LineTable, Source, Span
 if TYPE_CHECKING:
     from agentloom.model.workflow import Workflow
 
-Role = Literal["define", "refer", "read", "write"]
 FileKind = Literal["workflow", "agent"]
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
-    """One place where a name stands in the text.
-
-    ``kind`` is what it names (step, state, agent, tool, provider, model, file); ``key`` the dotted path of the field it stands in,
-    such as ``conditions.0.target``; ``parts`` the segments of a state path, each with its span. Spans are relative to the
-    owner (a step's unit, or the document for the head). ``form`` tells in which language the name was written.
-    """
-
-    kind: str
-    role: Role
-    name: str
-    span: Span
-    key: str
-    parts: tuple[str | int, ...] = ()
-    form: Literal["value", "template", "expression"] = "value"
-    part_spans: tuple[Span, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Located:
-    """A key of a mapping and its value, after merge keys; ``inherited`` when a merge brought it in."""
+    """A key of a mapping and its value, after merge keys. ``via`` is the span of the merge's value that brought it in."""
 
     key: Scalar
     value: Node
-    inherited: bool = False
+    via: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
-    """What one mapping (a step, or the document's head) says by itself; spans are relative to its unit.
+    """What one mapping (a step, or a document's head) says by itself; spans are relative to its unit.
 
-    ``data`` is the mapping as plain values, unknown and wrong ones included; ``valid`` tells that its shape has no error.
+    ``data`` is the mapping as plain values, unknown and wrong ones included. ``block`` describes it (None when the step type
+    isn't known). ``findings`` are those of its shape; ``leaves`` the scalars whose fields carry marks.
     """
 
     node: Node
     unit: Unit
+    block: Block | None
     fields: Mapping[str, Located]
     data: Mapping[str, Any]
-    valid: bool
     findings: tuple[Finding, ...]
+    leaves: tuple[Leaf, ...]
     occurrences: tuple[Occurrence, ...]
 
     def text(self, name: str) -> str | None:
@@ -78,6 +62,11 @@ class Facts:
             return found.value.span if found.value.span.end > found.value.span.start else found.key.span
         return self.first
 
+    def key_span(self, name: str) -> Span:
+        """Return the span of a field's key, or that of the mapping's first key."""
+        found = self.fields.get(name)
+        return found.key.span if found is not None else self.first
+
     @property
     def first(self) -> Span:
         """The span that stands for the whole mapping: its first key, or the node itself."""
@@ -88,13 +77,17 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One item of `steps`: its facts, and where they lie. ``id`` and ``type`` are None unless they are texts."""
+    """One item of `steps`: its facts, and where they lie. ``id`` and ``type`` are None unless they are texts.
+
+    ``alias`` is the document span of the alias when the item is one (its facts then lie at the anchor).
+    """
 
     index: int
     base: int
     facts: Facts
     id: str | None
     type: str | None
+    alias: Span | None = None
 
     def place(self, span: Span) -> Span:
         """Return a relative span in document offsets."""
@@ -103,15 +96,38 @@ class Step:
     @property
     def name_span(self) -> Span:
         """The document span that stands for the step: its id, else its first key."""
-        return self.place(self.facts.span_of("id") if "id" in self.facts.fields else self.facts.first)
+        if self.alias is not None:
+            return self.alias
+        return self.place(self.facts.span_of("id"))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The names in `depends_on` that are texts, as written."""
+        value = self.facts.data.get("depends_on")
+        return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """The workflow behind a subworkflow step.
+
+    ``document`` is None when there is no file to read (``missing`` says why, in plain words). ``loop`` lists the files of a
+    ring that leads back to the document's own file. ``path`` is None for inline children, whose spans are the parent's.
+    """
+
+    path: Path | None
+    document: WorkflowDocument | None = None
+    missing: str | None = None
+    loop: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
 class WorkflowDocument:
     """One analysed version of a file.
 
-    ``kind`` is None when the text is neither a workflow nor an agent file (no checks then). ``children`` maps the id of each
-    subworkflow step whose file could be read to that file's document; inline children too. ``files`` lists what was read.
+    ``kind`` is None when the text is neither a workflow nor an agent file (no checks then). ``children`` maps step ids to the
+    workflows that they run. ``files`` lists every file that was read. ``base`` is where the head's unit begins (0 but for
+    inline children).
     """
 
     source: Source
@@ -119,10 +135,11 @@ class WorkflowDocument:
     tree: Tree
     kind: FileKind | None
     head: Facts
-    steps: tuple[Step, ...]
-    graph: Graph
-    children: Mapping[str, WorkflowDocument] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    graph: Graph = field(default_factory=lambda: Graph({}))
+    children: Mapping[str, Child] = field(default_factory=dict)
     files: frozenset[Path] = frozenset()
+    base: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @cached_property
@@ -150,8 +167,15 @@ class WorkflowDocument:
         return not has_errors(self.diagnostics)
 
     @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """The whole file as plain values."""
+        if "steps" not in self.head.data:
+            return self.head.data
+        return {**self.head.data, "steps": [dict(step.facts.data) for step in self.steps]}
+
+    @cached_property
     def workflow(self) -> Workflow:
-        """The typed model. Only for documents that are ``ok``."""
+        """The typed model. Only for documents that are ``ok``; raises ``WorkflowError`` for others."""
         from agentloom.model.workflow import build_workflow
 
-        return build_workflow({**self.head.data, "steps": [dict(step.facts.data) for step in self.steps]})
+        return build_workflow(dict(self.data))

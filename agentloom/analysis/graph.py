@@ -27,6 +27,28 @@ class Graph:
                 found[need].append(name)
         return {name: tuple(names) for name, names in found.items()}
 
+    @cached_property
+    def _upstream(self) -> Mapping[str, int]:
+        """For each step in a layer, its ancestors as a set of bits; bit n is the n-th step of the file."""
+        bit = {name: 1 << at for at, name in enumerate(self.dependencies)}
+        found: dict[str, int] = {}
+        for layer in self.layers:
+            for name in layer:
+                bits = 0
+                for need in self.dependencies[name]:
+                    bits |= bit[need] | found[need]
+                found[name] = bits
+        return found
+
+    @cached_property
+    def _bit(self) -> Mapping[str, int]:
+        return {name: at for at, name in enumerate(self.dependencies)}
+
+    def is_upstream(self, above: str, name: str) -> bool:
+        """Tell whether ``name`` depends on ``above``, directly or through others; false for steps on or behind a cycle."""
+        bits = self._upstream.get(name)
+        return bits is not None and above in self._bit and bool(bits >> self._bit[above] & 1)
+
     def ancestors(self, name: str) -> frozenset[str]:
         """Return every step that ``name`` depends on, directly or through others."""
         return _reach(name, self.dependencies)
@@ -75,42 +97,63 @@ def build_graph(dependencies: Mapping[str, Iterable[str]]) -> Graph:
     return Graph(dependencies=known, layers=tuple(layers), layer_of=layer_of)
 
 
-def find_cycles(dependencies: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return one shortest loop per tangle of steps that depend on each other, deterministic in file order.
+MOST_LOOPS = 50
+"""Loops reported per tangle of steps; more would not help anybody."""
 
-    A loop ``(a, b, c)`` means a depends on b, b on c, c on a; it starts at its step that comes first in the file. Steps merely
-    downstream are in none. Self-dependencies are not loops here. Iterative, so chains of any length are fine.
+
+def find_cycles(dependencies: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return loops whose closing edges, taken out, leave no cycle; deterministic in file order.
+
+    A loop ``(a, b, c)`` means a depends on b, b on c, c on a; it starts at its step that comes first in the file, and the edge
+    from its last step back to its first is the closing one. Steps merely downstream are in none, and self-dependencies are
+    not loops here. Iterative, so chains of any length are fine.
     """
     order = {name: at for at, name in enumerate(dependencies)}
     loops: list[tuple[str, ...]] = []
     for component in _components(dependencies):
-        if len(component) < 2:
-            continue
-        members = set(component)
-        start = min(component, key=order.__getitem__)
-        previous: dict[str, str] = {}
-        queue = [start]
-        found: str | None = None
-        while queue and found is None:
-            following: list[str] = []
-            for name in queue:
-                for need in dependencies[name]:
-                    if need == start and name != start:
-                        found = name
-                        break
-                    if need in members and need != start and need not in previous:
-                        previous[need] = name
-                        following.append(need)
-                if found is not None:
-                    break
-            queue = following
-        if found is None:
-            continue
-        loop = [found]
-        while loop[-1] != start:
-            loop.append(previous[loop[-1]])
-        loops.append(tuple(reversed(loop)))
+        if len(component) > 1:
+            loops.extend(_loops_of(component, dependencies, order))
     return sorted(loops, key=lambda loop: order[loop[0]])
+
+
+def _loops_of(
+    component: list[str], dependencies: Mapping[str, Sequence[str]], order: Mapping[str, int]
+) -> list[tuple[str, ...]]:
+    """Return the loops of one tangle: take the shortest through its first step, cut it open, look again."""
+    loops: list[tuple[str, ...]] = []
+    todo = [component]
+    edges: dict[str, list[str]] = {
+        name: [need for need in dependencies[name] if need != name] for name in sorted(component, key=order.__getitem__)
+    }
+    while todo and len(loops) < MOST_LOOPS:
+        members = todo.pop()
+        inside = set(members)
+        start = min(members, key=order.__getitem__)
+        loop = _shortest_loop(start, edges, inside)
+        loops.append(loop)
+        edges[loop[-1]] = [need for need in edges[loop[-1]] if need != start]
+        rest = {name: [need for need in edges[name] if need in inside] for name in edges if name in inside}
+        todo.extend(part for part in _components(rest) if len(part) > 1)
+    return loops
+
+
+def _shortest_loop(start: str, edges: Mapping[str, Sequence[str]], inside: set[str]) -> tuple[str, ...]:
+    previous: dict[str, str] = {}
+    queue = [start]
+    while queue:
+        following: list[str] = []
+        for name in queue:
+            for need in edges[name]:
+                if need == start:
+                    loop = [name]
+                    while loop[-1] != start:
+                        loop.append(previous[loop[-1]])
+                    return tuple(reversed(loop))
+                if need in inside and need not in previous:
+                    previous[need] = name
+                    following.append(need)
+        queue = following
+    raise AssertionError("a strongly connected component has a loop through each of its steps")
 
 
 def _components(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:

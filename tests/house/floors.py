@@ -26,8 +26,7 @@ FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("F4b", ("agentloom.steps",)),
     ("F4c", ("agentloom.core.engine", "agentloom.core.dsl")),
     ("F5", ("agentloom_lsp",)),
-    ("F6", ("agentloom.cli",)),
-    ("the door", ("agentloom.__main__",)),
+    ("F6", ("agentloom.cli", "agentloom.__main__")),
 )
 
 # The editor's half of F4 stands beside the runtime: neither knows the other.
@@ -38,9 +37,10 @@ APART: tuple[tuple[str, tuple[str, ...]], ...] = (
 # The order inside F3, from the bottom up; what is not listed has no place yet.
 INNER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "agentloom.analysis": (
-        ("settings", "context", "symbols", "graph", "edits", "suppress"),
+        ("settings",),
+        ("context", "symbols", "graph", "edits"),
         ("document",),
-        ("lower", "values", "dataflow", "classify", "children"),
+        ("lower", "values", "dataflow", "classify", "children", "suppress"),
         ("rules",),
         ("stamp",),
         ("analyze",),

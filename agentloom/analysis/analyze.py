@@ -1,0 +1,229 @@
+"""The one door: text and context in, checked document out. The command line, the engine's loader and the server all call it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentloom.analysis.children import ChildReader, inline_child
+from agentloom.analysis.classify import classify
+from agentloom.analysis.context import Context
+from agentloom.analysis.document import Child, Facts, FileKind, Step, WorkflowDocument
+from agentloom.analysis.graph import Graph, build_graph
+from agentloom.analysis.lower import empty_head, lower_head, lower_step
+from agentloom.analysis.rules.registry import DOCUMENT_RULES, MAPPING_RULES, STEP_RULES, Rule
+from agentloom.analysis.stamp import stamp
+from agentloom.diagnostics import Diagnostic, Finding
+from agentloom.syntax.nodes import Alias, Mapping, Node, Scalar
+from agentloom.syntax.nodes import Sequence as SequenceNode
+from agentloom.syntax.reader import Reader
+from agentloom.syntax.tree import Placed, Tree, Unit
+from agentloom.text import LineTable, Source, Span
+
+log = logging.getLogger(__name__)
+
+RAISE_CRASHES = False
+"""Whether a crash inside a rule is raised rather than reported as AL900; the tests set it."""
+
+
+@dataclass(slots=True)
+class AnalysisCache:
+    """What one open document keeps between its versions, so that an edit costs its own piece. Not for concurrent use."""
+
+    reader: Reader = field(default_factory=Reader)
+    steps: dict[int, tuple[Node, Facts, tuple[Finding, ...]]] = field(default_factory=dict)
+    children: dict[Path, AnalysisCache] = field(default_factory=dict)
+    last: WorkflowDocument | None = None
+
+
+def analyze(
+    source: Source, context: Context, cache: AnalysisCache | None = None, kind: FileKind | None = None
+) -> WorkflowDocument:
+    """Return the checked document of a text. Never raises for anything in the text.
+
+    ``kind`` says what the file is when the caller knows; otherwise it is told by name and looks, and a text that looks like
+    neither is checked as a workflow. ``cache`` is kept by callers that check one document again and again.
+    """
+    if kind is None:
+        kind = classify(source.text, context.path_of(source.uri), context.settings) or "workflow"
+    return _analyze(source, context, cache or AnalysisCache(), kind, ChildReader(context))
+
+
+def _analyze(
+    source: Source, context: Context, cache: AnalysisCache, kind: FileKind, reader: ChildReader
+) -> WorkflowDocument:
+    tree = cache.reader.read(source.text)
+    findings = list(tree.findings)
+    parts = _Parts(source, context, cache, reader)
+    document = parts.document(tree, kind, 0, findings)
+    cache.steps = parts.kept
+    lines = LineTable(source.text)
+    object.__setattr__(document, "diagnostics", stamp(findings, tree, lines, context.settings))
+    object.__setattr__(document, "files", frozenset(reader.seen))
+    cache.last = document
+    return document
+
+
+@dataclass(slots=True)
+class _Parts:
+    """Builds a document, and those of its inline children, from a tree; gathers findings in document offsets."""
+
+    source: Source
+    context: Context
+    cache: AnalysisCache
+    reader: ChildReader
+    kept: dict[int, tuple[Node, Facts, tuple[Finding, ...]]] = field(default_factory=dict)
+
+    def document(self, tree: Tree, kind: FileKind, base: int, findings: list[Finding]) -> WorkflowDocument:
+        unit = Unit(tree.text, tree.top)
+        top = tree.top
+        if not isinstance(top, Mapping):
+            head = empty_head(unit)
+            findings.append(_no_mapping(top, tree.text, kind))
+            return WorkflowDocument(self.source, self.context, tree, kind, head, base=base)
+        if kind == "agent":
+            head = lower_head(top, unit, "agent", frozenset())
+            findings.extend(head.findings)
+            document = WorkflowDocument(self.source, self.context, tree, kind, head, base=base)
+        else:
+            head = lower_head(top, unit, "workflow", frozenset({"steps"}))
+            findings.extend(finding.shift(base) for finding in head.findings)
+            findings.extend(_shape_of_steps(tree, base))
+            steps = tuple(self._steps(tree.steps, findings))
+            needs: dict[str, Sequence[str]] = {}
+            for step in steps:
+                if step.id is not None:
+                    needs.setdefault(step.id, step.needs)
+            graph = build_graph(needs)
+            children = self._children(steps, findings)
+            document = WorkflowDocument(self.source, self.context, tree, kind, head, steps, graph, children, base=base)
+        for rule in MAPPING_RULES:
+            findings.extend(finding.shift(base) for finding in _run(rule, head, head.first))
+        for rule in DOCUMENT_RULES:
+            findings.extend(_run(rule, document, head.first.shift(base)))
+        return document
+
+    def _steps(self, placed: Iterable[Placed], findings: list[Finding]) -> Iterator[Step]:
+        for index, item in enumerate(placed):
+            node = item.node
+            alias = None
+            if isinstance(node, Alias):
+                alias = node.span.shift(item.base)
+                if node.target is None:
+                    continue
+                node = node.target
+            if not isinstance(node, Mapping):
+                findings.append(_no_step(node, alias or node.span.shift(item.base), item.unit.text))
+                continue
+            facts, own = self._facts(node, item.unit)
+            findings.extend(finding.shift(item.base) for finding in own)
+            id_, type_ = facts.data.get("id"), facts.data.get("type")
+            yield Step(
+                index=index,
+                base=item.base,
+                facts=facts,
+                id=id_ if isinstance(id_, str) and id_ else None,
+                type=type_ if isinstance(type_, str) else None,
+                alias=alias,
+            )
+
+    def _facts(self, node: Mapping, unit: Unit) -> tuple[Facts, tuple[Finding, ...]]:
+        known = self.cache.steps.get(id(node)) or self.kept.get(id(node))
+        if known is None or known[0] is not node:
+            facts = lower_step(node, unit)
+            found = list(facts.findings)
+            for rule in STEP_RULES:
+                found.extend(_run(rule, facts, facts.first))
+            known = (node, facts, tuple(found))
+        self.kept[id(node)] = known
+        return known[1], known[2]
+
+    def _children(self, steps: Sequence[Step], findings: list[Finding]) -> dict[str, Child]:
+        found: dict[str, Child] = {}
+        for step in steps:
+            if step.type != "subworkflow" or step.id is None or step.id in found:
+                continue
+            inline = inline_child(step)
+            if inline is not None:
+                document = self.document(inline, "workflow", step.base, findings)
+                found[step.id] = Child(None, document)
+            path = step.facts.text("workflow_path")
+            if path and inline is None:
+                found[step.id] = self.reader.child(path, self.source, self._child)
+        return found
+
+    def _child(self, source: Source, reader: ChildReader) -> WorkflowDocument:
+        path = self.context.path_of(source.uri)
+        cache = self.cache.children.setdefault(path, AnalysisCache()) if path else AnalysisCache()
+        last = cache.last
+        if last is not None and last.source.text == source.text and last.context is self.context and not last.files:
+            return last
+        return _analyze(source, self.context, cache, "workflow", reader)
+
+
+def _run(rule: Rule, subject: Any, fallback: Span) -> list[Finding]:
+    """Return what a rule finds; a crash becomes one AL900 and a log line, and what it found before that stays."""
+    check: Callable[[Any], Iterator[Finding]] | None = rule.check
+    found: list[Finding] = []
+    try:
+        if check is not None:
+            found.extend(check(subject))
+    except Exception:
+        if RAISE_CRASHES:
+            raise
+        log.exception("rule %s crashed", rule.code)
+        found.append(
+            Finding(
+                "AL900", fallback, f"internal error in the check {rule.code}; the other checks ran, please report it"
+            )
+        )
+    return found
+
+
+def _no_mapping(top: Node | None, text: str, kind: FileKind) -> Finding:
+    word = "agent file" if kind == "agent" else "workflow"
+    needs = "`name` and `system_prompt`" if kind == "agent" else "`name` and `steps`"
+    if top is None or (isinstance(top, Scalar) and not top.raw):
+        at = 1 if text.startswith("\ufeff") else 0
+        return Finding("AL008", Span(at, at), f"the file is empty; a {word} is a mapping with {needs}")
+    what = "a list" if isinstance(top, SequenceNode) else "a text" if isinstance(top, Scalar) else "an alias"
+    end = text.find("\n", top.span.start, top.span.end)
+    span = Span(top.span.start, end if end >= 0 else top.span.end)
+    return Finding("AL008", span, f"the file is {what} at the top; a {word} is a mapping with {needs}")
+
+
+def _no_step(node: Node, span: Span, text: str) -> Finding:
+    if isinstance(node, Scalar) and not node.raw:
+        dash = text.rfind("-", 0, node.span.start)
+        if dash >= 0 and not text[dash + 1 : node.span.start].strip():
+            span = Span(span.start - (node.span.start - dash), span.end - (node.span.start - dash - 1))
+        return Finding("AL105", span, "this step is empty; give it an `id` and a `type`")
+    what = "a list" if isinstance(node, SequenceNode) else "a text"
+    return Finding("AL105", span, f"a step is a mapping, this is {what}; give it an `id` and a `type`")
+
+
+def _shape_of_steps(tree: Tree, base: int) -> Iterator[Finding]:
+    found = tree.entry("steps")
+    if found is None:
+        return  # AL101 comes from the head's shape
+    key, node = found
+    if isinstance(node, Alias) and node.target is not None:
+        node = node.target
+    if isinstance(node, SequenceNode):
+        if not tree.steps and not node.items:
+            yield Finding("AL106", key.span.shift(base), "`steps` is empty; add at least one step")
+    elif isinstance(node, Mapping):
+        yield Finding(
+            "AL105", key.span.shift(base), "`steps` is a mapping; it must be a list of steps, each with an `id`"
+        )
+    elif isinstance(node, Scalar):
+        if node.raw:
+            yield Finding("AL105", node.span.shift(base), "`steps` is a text; it must be a list of steps")
+        else:
+            yield Finding("AL105", key.span.shift(base), "`steps` has no value yet; give it a list of steps")
+
+
+__all__ = ["AnalysisCache", "Diagnostic", "Graph", "analyze"]

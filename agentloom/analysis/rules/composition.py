@@ -1,0 +1,130 @@
+"""Rules about other files: children that are missing, broken, or lead back here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentloom.analysis import edits
+from agentloom.analysis.document import Facts, WorkflowDocument
+from agentloom.diagnostics import Finding, Fix, Related, Severity
+from agentloom.similar import closest
+from agentloom.syntax.nodes import Scalar
+from agentloom.syntax.values import find
+
+MOST_RELATED = 5
+"""Errors of a child that are shown with the reference to it."""
+
+
+def missing_file(document: WorkflowDocument) -> Iterator[Finding]:
+    """A file that the workflow names doesn't exist, or can't be read.
+
+    Paths are relative to the file they stand in, never to the folder in which the command is run.
+
+    Correct the path, or create the file.
+    """
+    yield from _missing(document, document.head, document.base, "")
+    for step in document.steps:
+        yield from _missing(document, step.facts, step.base, step.id or "")
+
+
+def _missing(document: WorkflowDocument, facts: Facts, base: int, step_id: str) -> Iterator[Finding]:
+    home = document.path
+    for place in facts.occurrences:
+        if place.kind != "file" or not place.name:
+            continue
+        reason = "it does not exist"
+        if place.key == "workflow_path":
+            child = document.children.get(step_id)
+            if child is None or child.missing is None:
+                continue
+            reason = child.missing
+        elif place.key == "agent":
+            agents = document.head.data.get("agents")
+            if (isinstance(agents, dict) and place.name in agents) or not _looks_like_path(place.name):
+                continue
+        elif "{" in place.name or "://" in place.name or place.name.startswith("data:"):
+            continue  # made at run time, or not a file here
+        if home is None:
+            yield Finding(
+                "AL701",
+                place.span,
+                f"`{place.name}` can't be looked up yet; save this file first, paths are relative to it",
+                severity=Severity.INFORMATION,
+            ).shift(base)
+            continue
+        folder = Path(os.path.abspath(home)).parent
+        try:
+            target = folder / place.name
+            if place.key != "workflow_path" and document.context.exists(target):
+                continue
+        except (OSError, ValueError):
+            reason = "it is no path that can be opened"
+            target = folder
+        yield _finding(document, facts, place.key, place.name, target, reason, base)
+
+
+def _looks_like_path(name: str) -> bool:
+    return "/" in name or name.lower().endswith((".yaml", ".yml"))
+
+
+def _finding(
+    document: WorkflowDocument, facts: Facts, key: str, name: str, target: Path, reason: str, base: int
+) -> Finding:
+    path = tuple(int(part) if part.isdigit() else part for part in key.split("."))
+    node = find(facts.node, path)
+    near = closest(target.name, document.context.list_folder(target.parent)) if target.name else None
+    if near == target.name:
+        near = None
+    fixes: tuple[Fix, ...] = ()
+    cure = "create it or correct the path"
+    if near is not None:
+        better = name[: len(name) - len(target.name)] + near
+        cure = f"did you mean `{better}`?"
+        if isinstance(node, Scalar):
+            fixes = (Fix(f"change to `{better}`", edits.replace_value(node, better), safe=False),)
+    span = node.span if node is not None else facts.first
+    return Finding("AL701", span, f"file `{name}` can't be used, {reason}; {cure}", fixes=fixes).shift(base)
+
+
+def broken_subworkflow(document: WorkflowDocument) -> Iterator[Finding]:
+    """A subworkflow's file has errors.
+
+    The step would fail for good. The child's first errors are listed with the reference to it.
+
+    Open the child and mend it.
+    """
+    for step in document.steps:
+        child = document.children.get(step.id or "")
+        if child is None or child.path is None or child.document is None or child.loop or child.document.ok:
+            continue
+        errors = [d for d in child.document.diagnostics if d.severity is Severity.ERROR]
+        count = "an error" if len(errors) == 1 else f"{len(errors)} errors"
+        yield Finding(
+            "AL702",
+            step.place(step.facts.span_of("workflow_path")),
+            f"`{step.facts.text('workflow_path')}` has {count}; mend it first",
+            related=tuple(
+                Related(error.span, f"{error.code}: {error.message}", str(child.path))
+                for error in errors[:MOST_RELATED]
+            ),
+        )
+
+
+def subworkflow_cycle(document: WorkflowDocument) -> Iterator[Finding]:
+    """A workflow runs itself, directly or through other files.
+
+    It would never end.
+
+    Take one of the references out.
+    """
+    for step in document.steps:
+        child = document.children.get(step.id or "")
+        if child is not None and child.loop:
+            names = " -> ".join(path.name for path in child.loop)
+            yield Finding(
+                "AL703",
+                step.place(step.facts.span_of("workflow_path")),
+                f"this workflow runs itself: `{names}`; take one of the references out",
+            )

@@ -1,0 +1,188 @@
+"""Rules about `id` and `depends_on`: duplicates, unknown names, cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentloom.analysis import edits
+from agentloom.analysis.document import Facts, Step, WorkflowDocument
+from agentloom.analysis.graph import find_cycles
+from agentloom.analysis.values import suggest
+from agentloom.diagnostics import Edit, Finding, Fix, Related
+from agentloom.syntax.nodes import Alias, Scalar, Sequence
+from agentloom.text import Span
+
+
+def dependency_items(facts: Facts) -> list[tuple[str, Span, int]]:
+    """Return the names in `depends_on` with their spans and indices; wrong types are left out."""
+    found = facts.fields.get("depends_on")
+    node = found.value if found else None
+    if isinstance(node, Alias):
+        node = node.target
+    if not isinstance(node, Sequence):
+        return []
+    items: list[tuple[str, Span, int]] = []
+    values = facts.data.get("depends_on")
+    for at, item in enumerate(node.items):
+        target = item.target if isinstance(item, Alias) else item
+        if isinstance(target, Scalar) and isinstance(values, list) and isinstance(values[at], str):
+            items.append((target.value, item.span, at))
+    return items
+
+
+def _list_of(facts: Facts) -> Sequence | None:
+    found = facts.fields.get("depends_on")
+    return found.value if found and isinstance(found.value, Sequence) else None
+
+
+def _drop(facts: Facts, index: int) -> tuple[Edit, ...]:
+    """Return the edits that take one item out of `depends_on`, in offsets of the unit."""
+    node = _list_of(facts)
+    return edits.remove_item(facts.unit.text, node, index) if node is not None else ()
+
+
+def _removal(facts: Facts, name: str, index: int, safe: bool = False) -> tuple[Fix, ...]:
+    gone = _drop(facts, index)
+    return (Fix(f"remove `{name}` from `depends_on`", gone, safe=safe),) if gone else ()
+
+
+def duplicate_step_id(document: WorkflowDocument) -> Iterator[Finding]:
+    """Two steps have the same id.
+
+    Dependencies, targets and `{state.steps.<id>}` couldn't tell them apart.
+
+    Give one of them another id.
+    """
+    first: dict[str, Step] = {}
+    for step in document.steps:
+        if step.id is None:
+            continue
+        earlier = first.setdefault(step.id, step)
+        if earlier is not step:
+            yield Finding(
+                "AL201",
+                step.name_span,
+                f"step id `{step.id}` is taken (`steps[{earlier.index}]` and `steps[{step.index}]`); choose another",
+                related=(Related(earlier.name_span, f"the first `{step.id}`"),),
+            )
+
+
+def unknown_dependency(document: WorkflowDocument) -> Iterator[Finding]:
+    """`depends_on` names a step that doesn't exist.
+
+    The step could never start.
+
+    Correct the name, or remove it from the list.
+    """
+    for step in document.steps:
+        for name, span, index in dependency_items(step.facts):
+            if name in document.by_id:
+                continue
+            near = suggest(document, "step", name, step)
+            cure = f"did you mean `{near}`?" if near else "define it or remove it from `depends_on`"
+            found = Finding("AL202", span, f"step `{name}` is not defined; {cure}")
+            fixes: list[Fix] = []
+            node = _list_of(step.facts)
+            item = node.items[index] if node is not None else None
+            if near and isinstance(item, Scalar):
+                fixes.append(Fix(f"change to `{near}`", edits.replace_value(item, near), safe=False))
+            fixes.extend(_removal(step.facts, name, index))
+            yield Finding(found.code, span, found.message, fixes=tuple(fixes)).shift(step.base)
+
+
+def self_dependency(facts: Facts) -> Iterator[Finding]:
+    """A step depends on itself.
+
+    It could never start.
+
+    Remove its own id from its `depends_on`.
+    """
+    for name, span, index in dependency_items(facts):
+        if name == facts.data.get("id"):
+            yield Finding(
+                "AL203",
+                span,
+                f"step `{name}` depends on itself; remove it from `depends_on`",
+                fixes=_removal(facts, name, index, safe=True),
+            )
+
+
+def dependency_cycle(document: WorkflowDocument) -> Iterator[Finding]:
+    """Steps depend on each other in a ring.
+
+    None of them could ever start, nor anything after them.
+
+    Take one of the dependencies out; the fix removes the one that closes the ring.
+    """
+    for loop in find_cycles(document.graph.dependencies):
+        edges = list(zip(loop, (*loop[1:], loop[0]), strict=True))
+        places: list[Span | None] = []
+        for step_id, need in edges:
+            step = document.by_id[step_id]
+            span = next((span for name, span, _ in dependency_items(step.facts) if name == need), None)
+            places.append(step.place(span) if span is not None else None)
+        closing, back = edges[-1]
+        step = document.by_id[closing]
+        index = next(index for name, _, index in dependency_items(step.facts) if name == back)
+        fixes = tuple(
+            Fix(fix.title, tuple(Edit(edit.span.shift(step.base), edit.text) for edit in fix.edits), fix.safe)
+            for fix in _removal(step.facts, back, index)
+        )
+        shown = " -> ".join((*loop, loop[0])) if len(loop) <= 12 else " -> ".join((*loop[:6], "…", *loop[-5:], loop[0]))
+        yield Finding(
+            "AL204",
+            places[-1] or step.name_span,
+            f"steps depend on each other in a ring: `{shown}`; take one of these dependencies out",
+            related=tuple(
+                Related(place, f"`{step_id}` depends on `{need}`")
+                for (step_id, need), place in zip(edges, places, strict=True)
+                if place is not None
+            ),
+            fixes=fixes,
+        )
+
+
+def repeated_dependency(facts: Facts) -> Iterator[Finding]:
+    """`depends_on` names the same step twice.
+
+    Once is enough; the second was probably meant to be another step.
+
+    Correct it, or remove it.
+    """
+    seen: set[str] = set()
+    for name, span, index in dependency_items(facts):
+        if name in seen:
+            yield Finding(
+                "AL205",
+                span,
+                f"`{name}` is listed twice; remove one",
+                fixes=_removal(facts, name, index, safe=True),
+            )
+        seen.add(name)
+
+
+def implied_dependency(document: WorkflowDocument) -> Iterator[Finding]:
+    """A dependency follows from another one in the same list.
+
+    It changes nothing: the step waits for it anyway. A dependency on a router is never reported, since it gates the step.
+
+    Remove it, unless it says something to readers.
+    """
+    graph = document.graph
+    for step in document.steps:
+        items = dependency_items(step.facts)
+        if len(items) < 2 or len(items) > 200:
+            continue
+        for name, span, index in items:
+            known = document.by_id.get(name)
+            if known is None or known.type == "router" or name == step.id:
+                continue
+            over = next((o for o, _, _ in items if o != name and graph.is_upstream(name, o)), None)
+            if over is not None:
+                yield Finding(
+                    "AL206",
+                    span,
+                    f"`{name}` is implied by `{over}`; it can be removed",
+                    fixes=_removal(step.facts, name, index),
+                    tags=("unnecessary",),
+                ).shift(step.base)

@@ -1,0 +1,123 @@
+"""The list of rules. A rule is one line here, one generator function with a docstring, and one folder of fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agentloom.analysis.rules import (
+    collisions,
+    composition,
+    described,
+    expressions,
+    graph,
+    reliability,
+    routers,
+    scalars,
+    shape,
+    templates,
+)
+from agentloom.diagnostics import Finding, Severity
+
+Scope = Literal["reader", "shape", "mapping", "step", "document", "driver"]
+
+DOCS_URL = "https://github.com/agentloom/agentloom/blob/main/docs/rules/"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. ``scope`` tells who yields its findings: the YAML reader, the shape check, a function over the facts of any
+    mapping (a step's or the head's), of a step's only, or over the document, or the driver itself. ``doc`` holds summary, why and cure, as paragraphs.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    scope: Scope
+    doc: str
+    check: Callable[..., Iterator[Finding]] | None = None
+    fixable: bool = False
+
+    @property
+    def url(self) -> str:
+        """The address of the rule's page."""
+        return f"{DOCS_URL}{self.code}.md"
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the rule's text, on one line."""
+        return " ".join(self.doc.strip().split("\n\n")[0].split())
+
+
+E, W, I, H = Severity.ERROR, Severity.WARNING, Severity.INFORMATION, Severity.HINT  # noqa: E741
+
+
+def _told(code: str, name: str, severity: Severity, scope: Scope, fixable: bool = False) -> Rule:
+    return Rule(code, name, severity, scope, described.TEXTS[code], None, fixable)
+
+
+def _rule(
+    code: str, name: str, severity: Severity, scope: Scope, check: Callable[..., Any], fixable: bool = False
+) -> Rule:
+    return Rule(code, name, severity, scope, check.__doc__ or "", check, fixable)
+
+
+RULES: tuple[Rule, ...] = (
+    _told("AL001", "syntax-error", E, "reader", True),
+    _told("AL002", "duplicate-key", E, "reader", True),
+    _told("AL003", "undefined-alias", E, "reader"),
+    _told("AL004", "recursive-alias", E, "reader"),
+    _told("AL005", "alias-expansion", E, "reader"),
+    _told("AL006", "tab-indentation", E, "reader", True),
+    _told("AL007", "extra-document", E, "reader"),
+    _told("AL008", "not-a-workflow-mapping", E, "driver"),
+    _rule("AL009", "version-dependent-scalar", W, "mapping", scalars.version_dependent_scalar, True),
+    _rule("AL010", "text-lost-to-comment", W, "mapping", scalars.text_lost_to_comment, True),
+    _told("AL011", "unquoted-template", E, "shape", True),
+    _told("AL101", "missing-field", E, "shape", True),
+    _told("AL102", "unknown-key", E, "shape", True),
+    _told("AL103", "unknown-step-type", E, "shape", True),
+    _told("AL104", "invalid-choice", E, "shape", True),
+    _told("AL105", "wrong-type", E, "shape", True),
+    _told("AL106", "out-of-range", E, "shape"),
+    _told("AL107", "malformed-name", E, "shape", True),
+    _told("AL108", "misplaced-key", E, "shape", True),
+    _rule("AL109", "field-conflict", E, "step", shape.field_conflict),
+    _rule("AL201", "duplicate-step-id", E, "document", graph.duplicate_step_id),
+    _rule("AL202", "unknown-dependency", E, "document", graph.unknown_dependency, True),
+    _rule("AL203", "self-dependency", E, "step", graph.self_dependency, True),
+    _rule("AL204", "dependency-cycle", E, "document", graph.dependency_cycle, True),
+    _rule("AL205", "repeated-dependency", W, "step", graph.repeated_dependency, True),
+    _rule("AL206", "implied-dependency", H, "document", graph.implied_dependency, True),
+    _rule("AL207", "unknown-target", E, "document", routers.unknown_target, True),
+    _rule("AL208", "ungated-target", W, "document", routers.ungated_target, True),
+    _rule("AL209", "branch-never-chosen", W, "document", routers.branch_never_chosen),
+    _rule("AL210", "router-without-default", W, "step", routers.router_without_default, True),
+    _rule("AL211", "unreachable-condition", W, "step", routers.unreachable_condition),
+    _rule("AL301", "expression-syntax", E, "step", expressions.expression_syntax),
+    _rule("AL302", "forbidden-expression", E, "step", expressions.forbidden_expression),
+    _rule("AL303", "unknown-name", E, "step", expressions.unknown_name, True),
+    _rule("AL304", "template-syntax", E, "mapping", templates.template_syntax, True),
+    _rule("AL305", "constant-condition", W, "step", expressions.constant_condition),
+    _rule("AL404", "output-collision", W, "document", collisions.output_collision),
+    _rule("AL406", "write-through-scalar", E, "document", collisions.write_through_scalar),
+    _rule("AL407", "reserved-output", E, "document", collisions.reserved_output),
+    _rule("AL501", "backoff-not-growing", W, "step", reliability.backoff_not_growing),
+    _rule("AL502", "backoff-capped-at-once", W, "step", reliability.backoff_capped_at_once),
+    _rule("AL503", "permanent-status-retried", W, "step", reliability.permanent_status_retried, True),
+    _rule("AL504", "retries-beyond-run-timeout", W, "document", reliability.retries_beyond_run_timeout),
+    _rule("AL510", "meaningless-duration", W, "document", reliability.meaningless_duration),
+    _rule("AL701", "missing-file", E, "document", composition.missing_file, True),
+    _rule("AL702", "broken-subworkflow", E, "document", composition.broken_subworkflow),
+    _rule("AL703", "subworkflow-cycle", E, "document", composition.subworkflow_cycle),
+    _told("AL900", "internal-error", E, "driver"),
+    _told("AL901", "unknown-suppression", W, "driver", True),
+    _told("AL902", "unused-suppression", H, "driver", True),
+)
+
+RULE_BY_CODE: dict[str, Rule] = {rule.code: rule for rule in RULES}
+RULE_BY_NAME: dict[str, Rule] = {rule.name: rule for rule in RULES}
+MAPPING_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.scope == "mapping")
+STEP_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.scope in ("mapping", "step"))
+DOCUMENT_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.scope == "document")

@@ -1,0 +1,181 @@
+"""Rules about retries, timeouts and waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agentloom.analysis import edits
+from agentloom.analysis.document import Facts, WorkflowDocument
+from agentloom.diagnostics import Finding, Fix
+from agentloom.syntax.nodes import Alias, Scalar, Sequence
+from agentloom.syntax.values import find, find_key
+from agentloom.text import Span
+
+# Defaults of the `retry` block, as the engine uses them (`agentloom.model.config.Retry`; a test holds them equal).
+MAX_RETRIES, BACKOFF_BASE, BACKOFF_MAX, JITTER = 3, 2.0, 60.0, True
+
+JITTER_SHARE = 0.25
+"""Jitter lengthens a wait by up to this share."""
+
+# Statuses that say the request itself is wrong: the same request gets the same answer.
+PERMANENT = {400, 401, 402, 403, 404, 405, 406, 410, 411, 413, 414, 415, 422, 451}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _retry(facts: Facts) -> dict[str, Any]:
+    retry = facts.data.get("retry")
+    return retry if isinstance(retry, dict) else {}
+
+
+def _at(facts: Facts, name: str) -> Span:
+    located = facts.fields.get("retry")
+    node = find(located.value, (name,)) if located else None
+    return node.span if node is not None and node.span.end > node.span.start else facts.key_span("retry")
+
+
+def backoff_not_growing(facts: Facts) -> Iterator[Finding]:
+    """`backoff_base` is 1 or less, so the waits between attempts don't grow.
+
+    The waits are the base, its square, its cube and so on; with 1 every wait is one second, with less they shrink.
+
+    Use 2 or more.
+    """
+    base = _number(_retry(facts).get("backoff_base"))
+    if base is not None and 0 <= base <= 1:
+        yield Finding(
+            "AL501", _at(facts, "backoff_base"), f"with `backoff_base: {base:g}` the waits don't grow; use 2 or more"
+        )
+
+
+def backoff_capped_at_once(facts: Facts) -> Iterator[Finding]:
+    """`backoff_max` is below `backoff_base`, so every wait is the same.
+
+    The very first wait is already cut to the maximum.
+
+    Raise `backoff_max`, or lower `backoff_base`.
+    """
+    retry = _retry(facts)
+    base, most = _number(retry.get("backoff_base")), _number(retry.get("backoff_max"))
+    if base is None and most is None:
+        return
+    base = BACKOFF_BASE if base is None else base
+    most = BACKOFF_MAX if most is None else most
+    if 0 <= most < base:
+        name = "backoff_max" if "backoff_max" in retry else "backoff_base"
+        yield Finding(
+            "AL502",
+            _at(facts, name),
+            f"every wait is cut to `backoff_max` ({most:g} s) at once, as it is below `backoff_base` ({base:g}); raise it",
+        )
+
+
+def permanent_status_retried(facts: Facts) -> Iterator[Finding]:
+    """`retryable_status_codes` lists a status that another attempt can't cure, or a number that is no error status.
+
+    400, 401, 403, 404, 422 and the like say that the request itself is wrong: the same request gets the same answer, and costs time
+    and often money.
+
+    Remove it.
+    """
+    located = facts.fields.get("retry")
+    node = find(located.value, ("retryable_status_codes",)) if located else None
+    codes = _retry(facts).get("retryable_status_codes")
+    if not isinstance(node, Sequence) or not isinstance(codes, list):
+        return
+    for at, (item, code) in enumerate(zip(node.items, codes, strict=False)):
+        if not isinstance(code, int) or isinstance(code, bool):
+            continue
+        if code in PERMANENT:
+            message = f"status {code} says the request is wrong, another attempt gets the same answer; remove it"
+        elif not 400 <= code <= 599:
+            message = f"{code} is no error status, so it never counts; remove it"
+        else:
+            continue
+        gone = edits.remove_item(facts.unit.text, node, at)
+        fixes = (Fix(f"remove {code}", gone, safe=False),) if gone else ()
+        yield Finding("AL503", item.span, message, fixes=fixes)
+
+
+def worst_case(facts: Facts, config_retries: int) -> tuple[int, float, float]:
+    """Return a step's worst case: attempts, seconds of waits between them (jitter included), seconds of attempts (0: unbounded)."""
+    retry = _retry(facts)
+    retries = retry.get("max_retries")
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+        retries = config_retries
+    base = _number(retry.get("backoff_base"))
+    most = _number(retry.get("backoff_max"))
+    base = BACKOFF_BASE if base is None else base
+    most = BACKOFF_MAX if most is None else most
+    jitter = retry.get("jitter", JITTER) is not False
+    waits = 0.0
+    for attempt in range(1, min(retries, 10_000) + 1):
+        try:
+            wait = min(base**attempt, most)
+        except OverflowError:
+            wait = most
+        waits += max(0.0, wait) * (1 + JITTER_SHARE if jitter else 1)
+    timeout = _number(facts.data.get("timeout")) or 0.0
+    return retries + 1, waits, (retries + 1) * timeout
+
+
+def retries_beyond_run_timeout(document: WorkflowDocument) -> Iterator[Finding]:
+    """A step's retries can't all happen within the run's `config.timeout`.
+
+    The run would be stopped while the step still waits; the later attempts exist on paper only. Counted are the longest waits
+    between attempts and, where the step has a `timeout`, the attempts themselves.
+
+    Allow fewer retries, shorter waits, or a longer `config.timeout`.
+    """
+    config = document.head.data.get("config")
+    config = config if isinstance(config, dict) else {}
+    limit = _number(config.get("timeout"))
+    if limit is None or limit <= 0:
+        return
+    given = config.get("max_retries")
+    default = given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else MAX_RETRIES
+    for step in document.steps:
+        facts = step.facts
+        if facts.data.get("type") in ("router", "approval_gate"):
+            continue
+        attempts, waits, running = worst_case(facts, default)
+        if attempts > 1 and waits + running > limit:
+            parts = f"{waits:g} s of waits" + (f" and {running:g} s of attempts" if running else "")
+            where = facts.key_span("retry") if "retry" in facts.fields else facts.span_of("id")
+            yield Finding(
+                "AL504",
+                step.place(where),
+                f"{attempts} attempts can take {parts}, more than the run's `timeout` of {limit:g} s; allow fewer retries",
+            )
+
+
+def meaningless_duration(document: WorkflowDocument) -> Iterator[Finding]:
+    """A time is negative where that has no meaning: `backoff_max`, `backoff_base`, `latency_ms`.
+
+    It is treated as zero.
+
+    Use zero or more.
+    """
+    located = document.head.fields.get("config")
+    if located is not None:
+        yield from _negative(located.value, "latency_ms", document.base)
+    for step in document.steps:
+        retry = step.facts.fields.get("retry")
+        if retry is not None:
+            yield from _negative(retry.value, "backoff_base", step.base)
+            yield from _negative(retry.value, "backoff_max", step.base)
+
+
+def _negative(owner: Any, name: str, base: int) -> Iterator[Finding]:
+    from agentloom.syntax.resolve import resolve
+
+    node = find(owner, (name,))
+    if isinstance(node, Alias):
+        node = node.target
+    if isinstance(node, Scalar) and find_key(owner, (name,)) is not None:
+        value = _number(resolve(node))
+        if value is not None and value < 0:
+            yield Finding("AL510", node.span, f"`{name}` is {node.value}, less than no time; use 0 or more").shift(base)

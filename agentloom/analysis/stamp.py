@@ -1,0 +1,117 @@
+"""From findings to diagnostics: final ranges, names and severities, suppressions, order. The only place that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agentloom.analysis.rules.registry import RULE_BY_CODE
+from agentloom.analysis.settings import Settings
+from agentloom.analysis.suppress import Suppression, suppressions
+from agentloom.diagnostics import Diagnostic, Edit, Finding, Fix, Severity
+from agentloom.similar import closest
+from agentloom.syntax.tree import Tree
+from agentloom.text import LineTable, Span
+
+# When two codes would tell one mistake twice, the first of each pair stays silent where the second speaks on the same place.
+YIELDS_TO: tuple[tuple[str, str], ...] = (
+    ("AL009", "AL105"),
+    ("AL009", "AL107"),
+    ("AL010", "AL001"),
+    ("AL304", "AL011"),
+    ("AL105", "AL011"),
+    ("AL202", "AL203"),
+)
+
+
+def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: Settings) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of a document, sorted by place."""
+    marks = suppressions(tree, lines)
+    used: set[int] = set()
+    seen: set[tuple[str, Span, str]] = set()
+    taken: dict[str, set[int]] = {}
+    found = list(findings)
+    strong = {second for _, second in YIELDS_TO}
+    for finding in found:
+        if finding.code in strong:
+            taken.setdefault(finding.code, set()).add(finding.span.start)
+    result: list[Diagnostic] = []
+    for finding in found:
+        key = (finding.code, finding.span, finding.message)
+        if key in seen or any(
+            finding.code == weak and finding.span.start in taken.get(strong_, ()) for weak, strong_ in YIELDS_TO
+        ):
+            continue
+        seen.add(key)
+        diagnostic = _diagnostic(finding, lines, settings)
+        if not _refuses(finding):
+            if not _wanted(diagnostic, settings):
+                continue
+            hiding = [
+                at for at, mark in enumerate(marks) if mark.matches(diagnostic.code, diagnostic.name, diagnostic.span)
+            ]
+            used.update(hiding)
+            if hiding:
+                continue
+        result.append(diagnostic)
+    for finding in _about_suppressions(marks, used):
+        diagnostic = _diagnostic(finding, lines, settings)
+        if _wanted(diagnostic, settings):
+            result.append(diagnostic)
+    result.sort(key=lambda d: d.key)
+    return tuple(result)
+
+
+def _refuses(finding: Finding) -> bool:
+    """Tell whether the engine couldn't run the file: such an error can be neither hidden nor softened."""
+    return (finding.severity or RULE_BY_CODE[finding.code].severity) is Severity.ERROR
+
+
+def _diagnostic(finding: Finding, lines: LineTable, settings: Settings) -> Diagnostic:
+    rule = RULE_BY_CODE[finding.code]
+    severity = None
+    if not _refuses(finding):
+        severity = settings.severity.get(finding.code) or settings.severity.get(rule.name)
+    return Diagnostic(
+        code=finding.code,
+        name=rule.name,
+        severity=severity or finding.severity or rule.severity,
+        span=lines.on_one_line(finding.span),
+        message=finding.message,
+        related=finding.related,
+        fixes=finding.fixes,
+        tags=finding.tags,
+    )
+
+
+def _wanted(diagnostic: Diagnostic, settings: Settings) -> bool:
+    """Apply the settings' `select` and `ignore`."""
+    if settings.select and not _listed(diagnostic, settings.select):
+        return False
+    return not _listed(diagnostic, settings.ignore)
+
+
+def _listed(diagnostic: Diagnostic, codes: Sequence[str]) -> bool:
+    return any(diagnostic.code.startswith(code) or diagnostic.name == code for code in codes)
+
+
+def _about_suppressions(marks: Sequence[Suppression], used: set[int]) -> Iterable[Finding]:
+    names = {rule.name for rule in RULE_BY_CODE.values()}
+    for at, mark in enumerate(marks):
+        if not _known(mark.code, names):
+            near = closest(mark.code, [*RULE_BY_CODE, *names])
+            cure = f"did you mean `{near}`?" if near else "`agentloom explain --list` lists all"
+            fixes = (Fix(f"change to `{near}`", (Edit(mark.words, near),), safe=False),) if near else ()
+            yield Finding("AL901", mark.words, f"`{mark.code}` is no code of a check; {cure}", fixes=fixes)
+        elif at not in used:
+            span = mark.words if mark.words.end > mark.words.start else mark.comment
+            yield Finding(
+                "AL902",
+                span,
+                f"`{mark.code}` hides nothing here; remove it (errors that refuse the run can't be hidden)",
+                fixes=(Fix("remove the comment", (Edit(mark.comment, ""),), safe=False),),
+                tags=("unnecessary",),
+            )
+
+
+def _known(code: str, names: set[str]) -> bool:
+    return code in names or (code.startswith("AL") and any(known.startswith(code) for known in RULE_BY_CODE))

@@ -1,0 +1,38 @@
+"""The one source of valid names: the rules that report an unknown name and completion both ask here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.similar import closest
+
+MOST_SUGGESTIONS = 200_000
+"""Comparisons made for one document's suggestions; past that, messages come without a did-you-mean."""
+
+
+def valid_values(document: WorkflowDocument, kind: str, step: Step | None = None) -> Iterable[str]:
+    """Return the names that are valid where a name of ``kind`` is meant, in the order in which they should be offered.
+
+    ``step`` is the step in which the name stands. Steps: all but itself. Tools: those known to the context.
+    """
+    if kind == "step":
+        own = step.id if step is not None else None
+        return [name for name in document.by_id if name != own]
+    if kind == "tool":
+        return list(document.context.tools)
+    if kind == "agent":
+        agents = document.head.data.get("agents")
+        return list(agents) if isinstance(agents, dict) else []
+    return []
+
+
+def suggest(document: WorkflowDocument, kind: str, word: str, step: Step | None = None) -> str | None:
+    """Return the valid name nearest to ``word``. In files so broken that this would take long: None."""
+    names = valid_values(document, kind, step)
+    spent: dict[str, int] = document.__dict__.setdefault("_suggestions", {"spent": 0})
+    size = len(names) if isinstance(names, list) else 0
+    if spent["spent"] + size > MOST_SUGGESTIONS:
+        return None
+    spent["spent"] += size
+    return closest(word, names)
