@@ -31,6 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
         if name.startswith(FOREIGN) or name in COLOURS:
             del os.environ[name]
     sys.addaudithook(_stay_home)
+    import agentloom.analysis.analyze as door
+
+    door.RAISE_CRASHES = True
 
 
 def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:

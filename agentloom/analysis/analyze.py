@@ -82,7 +82,8 @@ class _Parts:
         top = tree.top
         if not isinstance(top, Mapping):
             head = empty_head(unit)
-            findings.append(_no_mapping(top, tree.text, kind))
+            if top is not None or not findings:  # else the syntax errors say why there is nothing
+                findings.append(_no_mapping(top, tree.text, kind))
             return WorkflowDocument(self.source, self.context, tree, kind, head, base=base)
         if kind == "agent":
             head = lower_head(top, unit, "agent", frozenset())

@@ -138,6 +138,8 @@ class _Lowering:
                     continue
                 seen.add(id(at.target))
                 at = at.target
+            if isinstance(at, Alias):
+                continue
             if isinstance(at, Scalar):
                 self.leaves.append(Leaf(at, leaf_shape, path, resolve(at)))
             elif isinstance(at, Sequence):

@@ -99,7 +99,7 @@ def text_lost_to_comment(facts: Facts) -> Iterator[Finding]:
         whole = text[node.span.start : found.end()].rstrip()
         span = Span(found.start(1), found.start(1) + len(found[1].rstrip()))
         quoted = '"' + whole.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        fixes = ()
+        fixes: tuple[Fix, ...] = ()
         if "\n" not in whole:
             edit = edits.set_span(Span(node.span.start, node.span.start + len(whole)), quoted)
             fixes = (Fix("quote the whole text", edit, safe=False),)
