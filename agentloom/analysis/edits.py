@@ -69,10 +69,8 @@ def replace_inside(node: Scalar, start: int, end: int, text: str) -> Edits:
         plain_safe = node.style in ("literal", "folded") and "\n" not in text
         if (
             plain_safe
-            or (node.style == "double"
-            and not set(text) & set('"\\\n'))
-            or (node.style == "single"
-            and "'" not in text)
+            or (node.style == "double" and not set(text) & set('"\\\n'))
+            or (node.style == "single" and "'" not in text)
         ):
             return (Edit(span, text),)
         if (

@@ -74,9 +74,7 @@ def _finding(
 ) -> Finding:
     path = tuple(int(part) if part.isdigit() else part for part in key.split("."))
     node = find(facts.node, path)
-    near = closest(target.name, document.context.list_folder(target.parent)) if target.name else None
-    if near == target.name:
-        near = None
+    near = _neighbour(document, target)
     fixes: tuple[Fix, ...] = ()
     cure = "create it or correct the path"
     if near is not None:
@@ -86,6 +84,18 @@ def _finding(
             fixes = (Fix(f"change to `{better}`", edits.replace_value(node, better), safe=False),)
     span = node.span if node is not None else facts.first
     return Finding("AL701", span, f"file `{name}` can't be used, {reason}; {cure}", fixes=fixes).shift(base)
+
+
+def _neighbour(document: WorkflowDocument, target: Path) -> str | None:
+    """Return the name of a file beside a missing one that was probably meant: alike before the extension, and not ourselves."""
+    own = document.path.name if document.path else None
+    by_stem: dict[str, str] = {}
+    for name in document.context.list_folder(target.parent):
+        if name not in (own, target.name):
+            by_stem.setdefault(name.split(".", 1)[0], name)
+    stem = target.name.split(".", 1)[0]
+    near = closest(stem, by_stem) if stem else None
+    return by_stem[near] if near else None
 
 
 def broken_subworkflow(document: WorkflowDocument) -> Iterator[Finding]:
