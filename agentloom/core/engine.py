@@ -1,0 +1,169 @@
+"""The engine: takes a workflow, refuses what it can't run before anything happens, and runs the rest to a result."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.core.attempt import attempt_once
+from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
+from agentloom.core.interpreter import interpret
+from agentloom.core.kinds import ChildResult, Services, Tools
+from agentloom.core.local import LocalRunner
+from agentloom.core.plain import plain
+from agentloom.core.preparation import Prepared, prepare
+from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult, total_usage
+from agentloom.core.runner import Op
+from agentloom.core.state import STEPS, State
+from agentloom.errors import ToolNotFoundError, UnsupportedFeature, UsageError
+from agentloom.model.workflow import Workflow
+from agentloom.providers.gateway import ProviderGateway
+from agentloom.steps.table import BY_TYPE
+
+_RUN_ID = re.compile(r"[A-Za-z0-9._-]+")
+_REDACTION_ENV = "AGENTLOOM_REDACT_STATE_KEYS"
+
+
+class WorkflowEngine:
+    """Runs one workflow, as often as it is asked to.
+
+    ``workflow`` is a document without errors, or a typed workflow built in Python. Without ``provider_gateway`` no provider serves any
+    model; without ``tool_registry`` there are the built-in tools. ``run_id`` names the run; without one each run gets twelve hexadecimal
+    digits. ``on_event`` is awaited for every event, one after the other.
+    """
+
+    def __init__(
+        self,
+        workflow: WorkflowDocument | Workflow,
+        provider_gateway: ProviderGateway | None = None,
+        tool_registry: Tools | None = None,
+        checkpointer: Any = None,
+        run_id: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> None:
+        if run_id is not None and not _RUN_ID.fullmatch(run_id):
+            raise UsageError(f"run id `{run_id}` can't be used; take letters, digits, `.`, `_` and `-`")
+        self.run_id = run_id or new_run_id()
+        self._fixed_id = run_id is not None
+        self._workflow = workflow
+        self._gateway = provider_gateway or ProviderGateway()
+        self._tools = tool_registry if tool_registry is not None else _NoTools()
+        self._checkpointer = checkpointer
+        self._on_event = on_event
+        self._prepared: Prepared | None = None
+        self._runs = 0
+
+    def check(self) -> Prepared:
+        """Return what a run needs to know beforehand; ``run`` calls it before its first event.
+
+        Raises ``InvalidWorkflow`` for a document with errors, ``WorkflowError`` for a typed workflow that doesn't hold together, and
+        ``UnsupportedFeature`` for what this version doesn't run yet, naming every such step and field.
+        """
+        if self._checkpointer is not None:
+            raise UnsupportedFeature("checkpoints are not supported by this version yet; leave `checkpointer` out")
+        if os.environ.get(_REDACTION_ENV, "").strip():
+            raise UnsupportedFeature(f"redaction is not supported by this version yet; unset `{_REDACTION_ENV}`")
+        if self._prepared is None:
+            self._prepared = prepare(self._workflow, BY_TYPE)
+        return self._prepared
+
+    async def run(self, state: Mapping[str, Any] | None = None) -> WorkflowResult:
+        """Run the workflow; ``state`` overrides keys of its own `state:`.
+
+        A step that fails is part of the result. Raises what ``check`` raises, and ``UsageError`` for a state that can't be used.
+        """
+        prepared = self.check()
+        given = plain(dict(state or {}), "state")
+        if STEPS in given:
+            raise UsageError("state key `steps` is reserved for step results; use another key")
+        if self._runs and not self._fixed_id:
+            self.run_id = new_run_id()
+        self._runs += 1
+        stream = EventStream(self.run_id, self._on_event)
+        plan = prepared.plan
+        began = perf_counter()
+        await stream.emit(RunStarted(workflow=plan.workflow, steps=sum(map(len, plan.layers)), layers=len(plan.layers)))
+        results, final_state = await self._interpret(prepared, given, stream, "")
+        status, error = outcome_of(results)
+        usage = total_usage(results)
+        cost = sum(result.cost_usd for result in results.values())
+        took = (perf_counter() - began) * 1000
+        await stream.emit(
+            RunFinished(
+                status=status,
+                total_cost_usd=cost,
+                total_tokens=usage.total_tokens,
+                duration_ms=took,
+                error=error,
+            )
+        )
+        return WorkflowResult(
+            workflow_name=plan.workflow,
+            status=status,
+            step_results=results,
+            final_state=final_state,
+            total_duration_ms=took,
+            total_tokens=usage.total_tokens,
+            total_cost_usd=cost,
+            error=error,
+            run_id=self.run_id,
+        )
+
+    async def _interpret(
+        self, prepared: Prepared, given: Mapping[str, JSON], stream: EventStream, prefix: str
+    ) -> tuple[dict[str, StepResult], Mapping[str, JSON]]:
+        """Run a workflow, or a child of one under ``prefix``; return the results in the order of the file, and the final state."""
+
+        async def run_child(op: Op, state: Mapping[str, JSON]) -> ChildResult:
+            child = prepared.children[op.step.id]
+            results, final_state = await self._interpret(child, state, stream, f"{op.path}.")
+            return ChildResult(child.plan.workflow, results, final_state, outcome_of(results)[1])
+
+        async def perform(op: Op) -> StepResult:
+            return await attempt_once(BY_TYPE[op.step.type], op, services, stream)
+
+        services = Services(
+            workflow=prepared.plan.workflow,
+            provider=prepared.provider,
+            model=prepared.model,
+            stream=prepared.stream,
+            gateway=self._gateway,
+            tools=self._tools,
+            run_child=run_child,
+        )
+        # The workflow's own values are copied: it may run again, and the state is its result's.
+        state = State({**plain(prepared.state, "state"), **given})
+        runner = LocalRunner(stream, perform, prepared.plan.max_concurrent_steps)
+        progress = await interpret(prepared.plan, state, runner, BY_TYPE, prefix)
+        results = {name: progress.results[name] for name in prepared.plan.needs if name in progress.results}
+        return results, state.root
+
+
+def outcome_of(results: Mapping[str, StepResult]) -> tuple[RunStatus, str | None]:
+    """Return how a run with these results ended, and what went wrong in one line."""
+    bad = [result for result in results.values() if result.failed]
+    if not bad:
+        return "success", None
+    if len(bad) == 1:
+        return "failed", f"step `{bad[0].step_id}` failed: {bad[0].error}"
+    names = ", ".join(f"`{result.step_id}`" for result in bad[:5])
+    more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+    return "failed", f"{len(bad)} steps failed: {names}{more}"
+
+
+def new_run_id() -> str:
+    """Return twelve random hexadecimal digits."""
+    return secrets.token_hex(6)
+
+
+class _NoTools:
+    """The registry of an engine that was given none."""
+
+    async def call(self, name: str, args: Mapping[str, Any]) -> Any:
+        """Raise ``ToolNotFoundError``."""
+        raise ToolNotFoundError(f"tool `{name}` is not registered")

@@ -1,0 +1,236 @@
+"""What happens in a run, as it happens: one stream of events for the terminal, for JSON lines and for editors."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, ClassVar, TypeAlias
+
+import anyio
+
+from agentloom.core.results import JSON, RunStatus, StepStatus
+
+OUTPUT_LIMIT = 4096
+"""How much of a step's output an event's JSON carries, in characters of JSON text; longer ones are cut to a text."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What all events have. ``run_id`` and ``time`` are stamped when the event is emitted; nobody else sets them."""
+
+    name: ClassVar[str] = ""
+
+    run_id: str = ""
+    time: datetime | None = None
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the event as the object that stands on one line of ``run --events``."""
+        return {
+            "version": 1,
+            "event": self.name,
+            "run_id": self.run_id,
+            "time": None if self.time is None else self.time.isoformat(),
+            **self._body(),
+        }
+
+    def _body(self) -> dict[str, JSON]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    """A run begins: the workflow's name, and how many steps in how many layers lie ahead (subworkflows count as one step)."""
+
+    name: ClassVar[str] = "run_started"
+
+    workflow: str
+    steps: int
+    layers: int
+
+    def _body(self) -> dict[str, JSON]:
+        return {"workflow": self.workflow, "steps": self.steps, "layers": self.layers}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStarted(Event):
+    """A step begins. ``step`` is its path in the run: `sub.s1` is step `s1` of the subworkflow step `sub`. Layers count from 1."""
+
+    name: ClassVar[str] = "step_started"
+
+    step: str
+    type: str
+    layer: int
+
+    def _body(self) -> dict[str, JSON]:
+        return {"step": self.step, "type": self.type, "layer": self.layer}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDelta(Event):
+    """A piece of a streamed reply. Pieces are numbered from 0 in each attempt; a higher ``attempt`` begins the text anew."""
+
+    name: ClassVar[str] = "step_delta"
+
+    step: str
+    text: str
+    attempt: int
+    seq: int
+
+    def _body(self) -> dict[str, JSON]:
+        return {"step": self.step, "text": self.text, "attempt": self.attempt, "seq": self.seq}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRetrying(Event):
+    """An attempt failed and another one follows after ``wait_s`` seconds. ``attempt`` is the one that failed, from 1."""
+
+    name: ClassVar[str] = "step_retrying"
+
+    step: str
+    attempt: int
+    attempts: int
+    wait_s: float
+    error: str
+
+    def _body(self) -> dict[str, JSON]:
+        return {
+            "step": self.step,
+            "attempt": self.attempt,
+            "attempts": self.attempts,
+            "wait_s": self.wait_s,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFinished(Event):
+    """A step ended. The last one of a step counts: two steps of a layer whose outputs exclude each other give a second one."""
+
+    name: ClassVar[str] = "step_finished"
+
+    step: str
+    status: StepStatus
+    output: JSON = None
+    error: str | None = None
+    duration_ms: float = 0.0
+    cost_usd: float = 0.0
+    tokens: int = 0
+    model: str | None = None
+    provider: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    def _body(self) -> dict[str, JSON]:
+        return {
+            "step": self.step,
+            "status": self.status,
+            "output": cut(self.output),
+            "error": self.error,
+            "duration_ms": self.duration_ms,
+            "cost_usd": self.cost_usd,
+            "tokens": self.tokens,
+            "model": self.model,
+            "provider": self.provider,
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSkipped(Event):
+    """A step doesn't run. ``error`` names the failure it is skipped for; null when a router chose another branch."""
+
+    name: ClassVar[str] = "step_skipped"
+
+    step: str
+    error: str | None = None
+
+    def _body(self) -> dict[str, JSON]:
+        return {"step": self.step, "error": self.error}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished(Event):
+    """The run ended. ``checkpoint`` is the file that continues it, if one was written."""
+
+    name: ClassVar[str] = "run_finished"
+
+    status: RunStatus
+    total_cost_usd: float
+    total_tokens: int
+    duration_ms: float
+    error: str | None = None
+    checkpoint: str | None = None
+
+    def _body(self) -> dict[str, JSON]:
+        return {
+            "status": self.status,
+            "total_cost_usd": self.total_cost_usd,
+            "total_tokens": self.total_tokens,
+            "duration_ms": self.duration_ms,
+            "error": self.error,
+            "checkpoint": self.checkpoint,
+        }
+
+
+RunEvent: TypeAlias = RunStarted | StepStarted | StepDelta | StepRetrying | StepFinished | StepSkipped | RunFinished
+OnEvent: TypeAlias = Callable[[RunEvent], Awaitable[None]]
+
+EVENTS: Mapping[str, type[Event]] = {
+    event.name: event
+    for event in (RunStarted, StepStarted, StepDelta, StepRetrying, StepFinished, StepSkipped, RunFinished)
+}
+
+
+def cut(value: JSON, limit: int = OUTPUT_LIMIT) -> JSON:
+    """Return ``value`` if it is short, else the beginning of its text with `…` behind it."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= limit else value[:limit] + "…"
+    written = ""
+    for piece in json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).iterencode(value):
+        written += piece
+        if len(written) > limit:
+            return written[:limit] + "…"
+    return value
+
+
+def utc_now() -> datetime:
+    """Return the time that events are stamped with."""
+    return datetime.now(UTC)
+
+
+class EventStream:
+    """Hands the events of one run to its subscriber, one after the other.
+
+    A subscriber that raises is told no more, and the run goes on: what watches a run must not be able to fail it.
+    """
+
+    def __init__(self, run_id: str, on_event: OnEvent | None, now: Callable[[], datetime] = utc_now) -> None:
+        self.run_id = run_id
+        self._on_event = on_event
+        self._now = now
+        self._turn = anyio.Lock(fast_acquire=True)
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody listens; without a listener, events needn't be made."""
+        return self._on_event is not None
+
+    async def emit(self, event: RunEvent) -> None:
+        """Stamp an event and hand it on; waits until the subscriber has taken it."""
+        if self._on_event is None:
+            return
+        async with self._turn:
+            if self._on_event is None:
+                return
+            stamped: Any = replace(event, run_id=self.run_id, time=self._now())
+            try:
+                await self._on_event(stamped)
+            except Exception:
+                self._on_event = None
+                log.exception("A subscriber of run %s failed; it gets no more events", self.run_id)

@@ -1,0 +1,163 @@
+"""The interpreter: plan, batch, perform, merge, layer by layer. It decides everything about a run and does nothing itself.
+
+It reads no clock, no environment and no randomness, does no input or output, and iterates over no set; a test reads this file for
+that. So the same workflow, state and outcomes always make the same decisions, on whatever runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from agentloom.core.events import StepFinished, StepSkipped, StepStarted
+from agentloom.core.kinds import EVERYTHING, Executor
+from agentloom.core.plan import Plan, Skip, skip_of
+from agentloom.core.results import JSON, StepResult
+from agentloom.core.runner import Op, Runner, Verdict
+from agentloom.core.state import STEPS, State
+from agentloom.errors import StateWriteError
+from agentloom.language.paths import Part
+from agentloom.model.workflow import Step
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is: the results so far, in the order in which they were decided, and why steps were skipped."""
+
+    results: dict[str, StepResult] = field(default_factory=dict)
+    skips: dict[str, Skip] = field(default_factory=dict)
+    stopped: bool = False
+
+
+async def interpret(
+    plan: Plan, state: State, runner: Runner, executors: Mapping[str, Executor], prefix: str = ""
+) -> Progress:
+    """Run a plan on ``state``, which is changed; paths begin with ``prefix``.
+
+    A layer reads the state as it stood when the layer began. What its steps give is merged when all of them have ended, in the order
+    of the file.
+    """
+    progress = Progress()
+    for number, layer in enumerate(plan.layers, 1):
+        await _layer(number, layer, plan, progress, state, runner, executors, prefix)
+        if progress.stopped:
+            break
+    return progress
+
+
+async def _layer(
+    number: int,
+    layer: tuple[Step, ...],
+    plan: Plan,
+    progress: Progress,
+    state: State,
+    runner: Runner,
+    executors: Mapping[str, Executor],
+    prefix: str,
+) -> None:
+    """Decide about each step of a layer, have the batch performed, and merge what comes back."""
+    arrived: dict[str, StepResult] = {}
+    batch: list[Op] = []
+    overlapping = _overlapping(layer, plan)
+    for step in layer:
+        skip = skip_of(step.id, plan, progress.results, progress.skips)
+        if skip is not None:
+            progress.skips[step.id] = skip
+            progress.results[step.id] = StepResult(step.id, "skipped", error=skip.error, attempts=0)
+            await runner.emit(StepSkipped(step=prefix + step.id, error=skip.error))
+            continue
+        executor = executors[step.type]
+        # A path that the state is going to refuse anyway fails the step before it costs anything. Where a sibling may still change
+        # what lies on the path, only the merge can tell.
+        refused = None if step.id in overlapping else _refused(step, plan, state)
+        if refused is not None or executor.decide is not None:
+            await runner.emit(StepStarted(step=prefix + step.id, type=step.type, layer=number))
+            result = refused or (executor.decide(step, state.root) if executor.decide else None)
+            assert result is not None
+            arrived[step.id] = result
+            await runner.emit(finished(prefix + step.id, result))
+        else:
+            reads = executor.reads(step)
+            inputs = state.share() if reads is EVERYTHING else project(state.root, reads)
+            batch.append(Op(executor.kind, prefix + step.id, step, inputs, number))
+
+    def settle(op: Op, outcome: StepResult) -> Verdict:
+        arrived[op.step.id] = outcome
+        return Verdict.GO
+
+    if batch:
+        await runner.perform(batch, settle)
+    for step in layer:
+        outcome = arrived.get(step.id)
+        if outcome is None:
+            continue
+        merged = _merge(step, outcome, plan, state)
+        progress.results[step.id] = merged
+        if merged is not outcome:
+            await runner.emit(finished(prefix + step.id, merged))
+
+
+def _merge(step: Step, outcome: StepResult, plan: Plan, state: State) -> StepResult:
+    """Write what a step gave to the state; return its result, which is a failure if the state refuses the path."""
+    if outcome.status != "success":
+        return outcome
+    path = plan.outputs.get(step.id)
+    if path is not None:
+        try:
+            state.write(path, outcome.output)
+        except StateWriteError as error:
+            return replace(outcome, status="failed", output=None, error=str(error), error_classification="permanent")
+    state.record(step.id, outcome.output)
+    return outcome
+
+
+def _refused(step: Step, plan: Plan, state: State) -> StepResult | None:
+    path = plan.outputs.get(step.id)
+    if path is not None:
+        try:
+            state.check(path)
+        except StateWriteError as error:
+            return StepResult(step.id, "failed", error=str(error), error_classification="permanent", attempts=0)
+    return None
+
+
+def _overlapping(layer: tuple[Step, ...], plan: Plan) -> Mapping[str, bool]:
+    """Return the ids of the steps, each with true, whose output shares its top-level key with a sibling's."""
+    writers: dict[Part, list[str]] = {}
+    for step in layer:
+        if step.output is not None:
+            writers.setdefault(plan.outputs[step.id][0], []).append(step.id)
+    return {name: True for names in writers.values() if len(names) > 1 for name in names}
+
+
+def project(root: Mapping[str, JSON], paths: Iterable[tuple[Part, ...]]) -> dict[str, JSON]:
+    """Return the part of the state that some paths lie in: whole top-level keys, and of ``steps`` only the steps that are named."""
+    found: dict[str, JSON] = {}
+    for path in paths:
+        key = path[0] if path else None
+        if not isinstance(key, str) or key not in root:
+            continue
+        if key != STEPS or len(path) == 1:
+            found[key] = root[key]
+            continue
+        name, results = path[1], root[STEPS]
+        chosen = found.setdefault(STEPS, {})
+        if chosen is not results and isinstance(name, str) and name in results:
+            chosen[name] = results[name]
+    return found
+
+
+def finished(path: str, result: StepResult) -> StepFinished:
+    """Return the event that tells of a result."""
+    return StepFinished(
+        step=path,
+        status=result.status,
+        output=result.output,
+        error=result.error,
+        duration_ms=result.duration_ms,
+        cost_usd=result.cost_usd,
+        tokens=result.token_usage.total_tokens,
+        model=result.model,
+        provider=result.provider,
+        warnings=result.warnings,
+    )

@@ -1,0 +1,105 @@
+"""What an executor of a step type is: how it is performed, what it reads, and what it gets to work with."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from agentloom.core.events import EventStream, StepDelta
+from agentloom.core.results import JSON, StepResult
+from agentloom.core.runner import Op, OpKind
+from agentloom.language.paths import Part
+from agentloom.providers.gateway import ProviderGateway
+
+log = logging.getLogger(__name__)
+
+EVERYTHING = None
+"""What ``Executor.reads`` returns for a step that reads the whole state."""
+
+Reads: TypeAlias = Iterable[tuple[Part, ...]] | None
+
+
+class Tools(Protocol):
+    """The part of the tool registry that steps use."""
+
+    async def call(self, name: str, args: Mapping[str, Any]) -> Any:
+        """Run a tool. Raises ``ToolNotFoundError``, ``SandboxViolationError``, or whatever the tool raises."""
+        ...
+
+
+class RunChild(Protocol):
+    """Runs the workflow of a subworkflow step, as steps below the step's path; returns how it ended and its state."""
+
+    async def __call__(self, op: Op, state: Mapping[str, JSON]) -> ChildResult:
+        """Run it from ``state``, to which the child's own `state:` adds the keys that are missing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """How a child workflow ended: the results of its steps, its final state, and in one line what went wrong."""
+
+    workflow: str
+    step_results: Mapping[str, StepResult]
+    final_state: Mapping[str, JSON]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What every step of one workflow may use. ``provider``, ``model`` and ``stream`` are what its steps take by default."""
+
+    workflow: str
+    provider: str
+    model: str
+    stream: bool
+    gateway: ProviderGateway
+    tools: Tools
+    run_child: RunChild
+
+
+class Attempt:
+    """One attempt of one operation: takes the pieces of a streamed reply and the warnings."""
+
+    __slots__ = ("_number", "_path", "_seq", "_stream", "warnings")
+
+    def __init__(self, path: str, number: int, stream: EventStream) -> None:
+        self.warnings: list[str] = []
+        self._path = path
+        self._number = number
+        self._stream = stream
+        self._seq = 0
+
+    async def delta(self, text: str) -> None:
+        """Tell whoever watches of a piece of the reply."""
+        seq = self._seq
+        self._seq += 1
+        await self._stream.emit(StepDelta(step=self._path, text=text, attempt=self._number, seq=seq))
+
+    def warn(self, message: str) -> None:
+        """Log a warning and keep it for the step's result."""
+        self.warnings.append(message)
+        log.warning("%s", message, extra={"step": self._path})
+
+
+Run: TypeAlias = Callable[[Op, Services, Attempt], Awaitable[StepResult]]
+Decide: TypeAlias = Callable[[Any, Mapping[str, JSON]], StepResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """One step type.
+
+    ``reads`` returns the paths of the state that a step reads, or ``EVERYTHING``. A type that is pure has ``decide``: the interpreter
+    calls it with the state, and it never raises. The others have ``run``, which performs one attempt, and raises when that fails.
+    ``unsupported`` returns the fields of a step that this version doesn't run yet.
+    """
+
+    type: str
+    reads: Callable[[Any], Reads]
+    run: Run | None = None
+    decide: Decide | None = None
+    kind: OpKind = "step"
+    unsupported: Callable[[Any], Iterable[str]] = lambda step: ()

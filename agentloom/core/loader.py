@@ -1,0 +1,58 @@
+"""From a file, a text or plain data to a document that the engine runs: the same door as `validate`, and closed to errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agentloom.analysis.analyze import analyze
+from agentloom.analysis.context import Context
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.settings import find_settings
+from agentloom.core.plain import plain
+from agentloom.core.preparation import accepted
+from agentloom.errors import WorkflowError
+from agentloom.text import Source
+from agentloom.tools.catalogue import BUILTIN_TOOLS
+
+# What JSON writes as it is and YAML doesn't take, or takes for a line break: C1 controls, line separators, marks, lone surrogates.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+
+
+def load_workflow(path: str | os.PathLike[str], context: Context | None = None) -> WorkflowDocument:
+    """Return the checked document of a file.
+
+    Without a ``context``, the settings are those that hold for the file, and the tools the built-in ones. Raises ``WorkflowError`` when
+    the file can't be read, and ``InvalidWorkflow``, which carries the document, when it has errors.
+    """
+    file = Path(path)
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise WorkflowError(f"`{file}` is not UTF-8 text; byte {error.start} is the first that isn't") from None
+    except FileNotFoundError:
+        raise WorkflowError(f"`{file}` does not exist") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise WorkflowError(f"`{file}` can't be read: {reason[:1].lower()}{reason[1:]}") from None
+    return load_text(text, str(file), context)
+
+
+def load_text(text: str, uri: str = "<text>", context: Context | None = None) -> WorkflowDocument:
+    """Return the checked document of a text; ``uri`` says where it lives, which paths in it are relative to."""
+    context = context or Context(settings=find_settings(Context().path_of(uri)), tools=BUILTIN_TOOLS)
+    return accepted(analyze(Source(uri, text), context, kind="workflow"))
+
+
+def load_data(data: Mapping[str, Any], uri: str = "<data>", context: Context | None = None) -> WorkflowDocument:
+    """Return the checked document of a workflow in plain data, the same structure as in a file.
+
+    It is written as JSON, which YAML takes, so that places in messages are lines of that text. Raises ``UsageError`` for what is no
+    plain data, ``InvalidWorkflow`` for what the format refuses.
+    """
+    written = json.dumps(plain(data, "workflow"), ensure_ascii=False, indent=2)
+    return load_text(_ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", written), uri, context)

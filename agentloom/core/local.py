@@ -1,0 +1,76 @@
+"""The runner in this process and in memory: workers take operations in alphabetical order, as many at once as the workflow allows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+import anyio
+
+from agentloom.core.events import EventStream, RunEvent, StepStarted
+from agentloom.core.interpreter import finished
+from agentloom.core.runner import Op, Outcome, Settle, Verdict
+
+Perform = Callable[[Op], Awaitable[Outcome]]
+
+
+class LocalRunner:
+    """Performs the batches of one workflow. ``perform_one`` never raises but when it is cancelled.
+
+    ``recorded`` are outcomes that exist already, by path; their operations are settled first and don't run.
+    """
+
+    def __init__(
+        self,
+        stream: EventStream,
+        perform_one: Perform,
+        limit: int,
+        recorded: Mapping[str, Outcome] | None = None,
+    ) -> None:
+        self.run_id = stream.run_id
+        self._stream = stream
+        self._perform_one = perform_one
+        self._limit = limit
+        self._recorded: dict[str, Outcome] = dict(recorded or {})
+
+    async def emit(self, event: RunEvent) -> None:
+        """Hand an event to the run's stream."""
+        await self._stream.emit(event)
+
+    async def perform(self, ops: Sequence[Op], settle: Settle) -> None:
+        """Perform a batch; see ``Runner``."""
+        waiting: list[Op] = []
+        for op in ops:
+            outcome = self._recorded.get(op.path)
+            if outcome is None:
+                waiting.append(op)
+            elif settle(op, outcome) is Verdict.STOP:
+                return
+        waiting.sort(key=lambda op: op.path)
+        workers = min(self._limit, len(waiting))
+        todo = iter(waiting)
+        if workers <= 1:
+            await self._work(todo, settle, None)
+            return
+        async with anyio.create_task_group() as group:
+            for _ in range(workers):
+                group.start_soon(self._work, todo, settle, group.cancel_scope)
+
+    async def _work(self, todo: Iterator[Op], settle: Settle, scope: anyio.CancelScope | None) -> None:
+        """Perform operations until none is left or the run stops."""
+        watched = self._stream.watched
+        for op in todo:
+            await anyio.lowlevel.checkpoint()
+            if watched:
+                await self._stream.emit(StepStarted(step=op.path, type=op.step.type, layer=op.layer))
+            outcome = await self._perform_one(op)
+            if scope is not None and scope.cancel_called:
+                return
+            verdict = settle(op, outcome)
+            if verdict is Verdict.STOP and scope is not None:
+                scope.cancel()
+            if watched:
+                # The result counts, so it is told, also when its own verdict has just cancelled this task.
+                with anyio.CancelScope(shield=verdict is Verdict.STOP):
+                    await self._stream.emit(finished(op.path, outcome))
+            if verdict is Verdict.STOP:
+                return

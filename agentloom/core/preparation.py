@@ -1,0 +1,141 @@
+"""What is settled before the first event: the plans of a workflow and of all workflows below it, and what can't be run yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.core.kinds import Executor
+from agentloom.core.plan import Plan, make_plan
+from agentloom.core.results import JSON
+from agentloom.diagnostics import Severity
+from agentloom.errors import InvalidWorkflow, UnsupportedFeature, WorkflowError
+from agentloom.model.config import Config
+from agentloom.model.workflow import Step, SubworkflowStep, Workflow
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A workflow ready to run. ``state`` is its own `state:`; ``children`` maps the ids of subworkflow steps to what they run."""
+
+    plan: Plan
+    state: Mapping[str, JSON]
+    provider: str
+    model: str
+    stream: bool
+    children: Mapping[str, Prepared]
+
+
+def prepare(source: WorkflowDocument | Workflow, executors: Mapping[str, Executor]) -> Prepared:
+    """Return a workflow with everything below it, ready to run.
+
+    Raises ``InvalidWorkflow``, ``WorkflowError`` for a typed workflow that doesn't hold together, and ``UnsupportedFeature`` that names
+    the steps and fields that this version doesn't run.
+    """
+    preparation = _Preparation(executors)
+    prepared = preparation.prepare(source, None, "")
+    if preparation.unsupported:
+        found = preparation.unsupported
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise UnsupportedFeature(f"not supported by this version yet: {', '.join(found[:_SHOWN])}{more}")
+    return prepared
+
+
+def accepted(document: WorkflowDocument) -> WorkflowDocument:
+    """Return the document if it has no errors; else raise ``InvalidWorkflow`` that tells the first of them and how many there are."""
+    errors = [found for found in document.diagnostics if found.severity is Severity.ERROR]
+    if not errors:
+        return document
+    first = errors[0]
+    line, column = document.lines.position(first.span.start)
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    raise InvalidWorkflow(
+        f"{document.source.uri}:{line + 1}:{column + 1}: {first.code} {first.message}{more}", document
+    )
+
+
+class _Preparation:
+    """One walk over a workflow and its children; a child that several steps run is prepared once."""
+
+    def __init__(self, executors: Mapping[str, Executor]) -> None:
+        self.executors = executors
+        self.unsupported: list[str] = []
+        self._known: dict[tuple[int, str, str], Prepared] = {}
+
+    def prepare(self, source: WorkflowDocument | Workflow, parent: Prepared | None, prefix: str) -> Prepared:
+        document = accepted(source) if isinstance(source, WorkflowDocument) else None
+        workflow = document.workflow if document is not None else source
+        assert isinstance(workflow, Workflow)
+        config = workflow.config
+        provider, model = config.provider, config.model
+        if parent is not None:
+            provider = config.provider if "provider" in config.model_fields_set else parent.provider
+            model = config.model if "model" in config.model_fields_set else parent.model
+        key = (id(workflow), provider, model)
+        if key in self._known:
+            return self._known[key]
+        self.unsupported.extend(f"{prefix}{field}" for field in unsupported_settings(workflow))
+        for step in workflow.steps:
+            self.unsupported.extend(f"step `{prefix}{step.id}`: {field}" for field in self._unsupported(step))
+        children: dict[str, Prepared] = {}
+        prepared = Prepared(make_plan(workflow), workflow.state, provider, model, config.stream, children)
+        self._known[key] = prepared
+        for step in workflow.steps:
+            if isinstance(step, SubworkflowStep):
+                below = _child(step, document)
+                children[step.id] = self.prepare(below, prepared, f"{prefix}{step.id}.")
+        return prepared
+
+    def _unsupported(self, step: Step) -> Iterator[str]:
+        executor = self.executors.get(step.type)
+        if executor is None:
+            yield f"`type: {step.type}`"
+            return
+        if step.retry.max_retries is None and step.retry.model_fields_set & _RETRY_FIELDS:
+            yield "`retry`"
+        elif step.retry.max_retries:
+            yield "`retry.max_retries`"
+        if step.timeout:
+            yield "`timeout`"
+        for field in executor.unsupported(step):
+            yield f"`{field}`"
+
+
+_RETRY_FIELDS = {"backoff_base", "backoff_max", "jitter", "retryable_status_codes"}
+
+
+def _child(step: SubworkflowStep, document: WorkflowDocument | None) -> WorkflowDocument | Workflow:
+    if document is not None and step.id in document.children:
+        child = document.children[step.id]
+        if child.document is not None:
+            return child.document
+    if step.workflow_inline is not None:
+        return step.workflow_inline
+    if step.workflow_path is None:
+        raise WorkflowError(f"step `{step.id}` needs `workflow_path` or `workflow_inline`")
+    raise WorkflowError(
+        f"step `{step.id}`: `workflow_path: {step.workflow_path}` is relative to a file; load the workflow from one"
+    )
+
+
+def unsupported_settings(workflow: Workflow) -> Iterator[str]:
+    """Yield the settings of a workflow that ask for what isn't built yet.
+
+    The default of `config.max_retries` is no such request: until retries are built, a step without a `retry` of its own has one
+    attempt. A number that the file sets is.
+    """
+    config: Config = workflow.config
+    if "max_retries" in config.model_fields_set and config.max_retries > 0:
+        yield "`config.max_retries`"
+    if config.budget_usd is not None:
+        yield "`config.budget_usd`"
+    if config.timeout:
+        yield "`config.timeout`"
+    if config.sandbox.enabled:
+        yield "`config.sandbox.enabled`"
+    for key, rule in workflow.state_schema.items():
+        if rule.redact:
+            yield f"`state_schema.{key}.redact`"

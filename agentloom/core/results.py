@@ -1,0 +1,115 @@
+"""What a step and a run end with: values, in the keys that checkpoints and ``run --json`` use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from agentloom.providers.base import Usage
+
+JSON: TypeAlias = Any
+"""Plain data: mappings with text keys, lists, texts, finite numbers, true, false and null."""
+
+StepStatus = Literal["success", "failed", "skipped", "timeout", "paused"]
+RunStatus = Literal["success", "failed", "timeout", "budget_exceeded", "paused"]
+Classification = Literal["transient", "permanent"]
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """How one step ended. Durations are in milliseconds, costs in US dollars.
+
+    ``error_classification`` tells of a failed step whether another attempt could have helped. ``warnings`` are what the step
+    complained about on the way, such as template variables that are missing. ``attempts`` is not part of ``to_dict``.
+    """
+
+    step_id: str
+    status: StepStatus
+    output: JSON = None
+    error: str | None = None
+    duration_ms: float = 0.0
+    token_usage: Usage = NO_USAGE
+    cost_usd: float = 0.0
+    model: str | None = None
+    provider: str | None = None
+    attachment_count: int = 0
+    time_to_first_token_ms: float | None = None
+    prompt_metadata: Mapping[str, JSON] | None = None
+    error_classification: Classification | None = None
+    warnings: tuple[str, ...] = ()
+    attempts: int = 1
+
+    @property
+    def failed(self) -> bool:
+        """Whether it counts as failed for the steps after it and for the run: it failed, or ran out of time."""
+        return self.status in ("failed", "timeout")
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return the result as JSON, in the keys of a checkpoint."""
+        usage = self.token_usage
+        return {
+            "step_id": self.step_id,
+            "status": self.status,
+            "output": self.output,
+            "error": self.error,
+            "duration_ms": self.duration_ms,
+            "token_usage": {
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+                "total_tokens": usage.total_tokens,
+                "reasoning_tokens": usage.reasoning_tokens,
+            },
+            "cost_usd": self.cost_usd,
+            "model": self.model,
+            "provider": self.provider,
+            "attachment_count": self.attachment_count,
+            "time_to_first_token_ms": self.time_to_first_token_ms,
+            "prompt_metadata": None if self.prompt_metadata is None else dict(self.prompt_metadata),
+            "error_classification": self.error_classification,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowResult:
+    """How a run ended. ``step_results`` holds the steps that have a result, in the order of the file."""
+
+    workflow_name: str
+    status: RunStatus
+    step_results: Mapping[str, StepResult]
+    final_state: Mapping[str, JSON]
+    total_duration_ms: float
+    total_tokens: int
+    total_cost_usd: float
+    error: str | None
+    run_id: str
+    annotations: list[dict[str, JSON]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return the result as JSON: what ``run --json`` prints."""
+        return {
+            "workflow_name": self.workflow_name,
+            "status": self.status,
+            "step_results": {name: result.to_dict() for name, result in self.step_results.items()},
+            "final_state": dict(self.final_state),
+            "total_duration_ms": self.total_duration_ms,
+            "total_tokens": self.total_tokens,
+            "total_cost_usd": self.total_cost_usd,
+            "error": self.error,
+            "run_id": self.run_id,
+            "annotations": list(self.annotations),
+        }
+
+
+def total_usage(results: Mapping[str, StepResult]) -> Usage:
+    """Return the tokens of all results together."""
+    prompt = completion = total = reasoning = 0
+    for result in results.values():
+        usage = result.token_usage
+        prompt += usage.prompt_tokens
+        completion += usage.completion_tokens
+        total += usage.total_tokens
+        reasoning += usage.reasoning_tokens
+    return Usage(prompt, completion, total, reasoning)

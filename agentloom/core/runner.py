@@ -1,0 +1,67 @@
+"""The seam: what the interpreter hands over, what comes back, and what a runner promises.
+
+The interpreter decides, a runner performs. A batch is plain data: named operations, each with what it reads of the state. An outcome is a
+value, never an exception. Any runner that keeps the promises below gives the same run: in this process, on a journal, on a durable engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, Protocol, TypeAlias
+
+from agentloom.core.events import RunEvent
+from agentloom.core.results import JSON, StepResult
+from agentloom.model.workflow import Step
+
+OpKind = Literal["step", "child", "gate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation. ``path`` (`sub.s1`) is unique in the run and its name in every journal; ``layer`` counts from 1.
+
+    ``inputs`` is the part of the state that the step reads, as it stood when the layer began; JSON, not to be changed.
+    """
+
+    kind: OpKind
+    path: str
+    step: Step
+    inputs: Mapping[str, JSON]
+    layer: int
+
+
+Outcome: TypeAlias = StepResult
+
+
+class Verdict(Enum):
+    """What the interpreter says to an outcome."""
+
+    GO = "go"
+    STOP = "stop"
+    """Cancel what is running and start nothing more."""
+
+
+Settle: TypeAlias = Callable[[Op, Outcome], Verdict]
+
+
+class Runner(Protocol):
+    """Performs batches.
+
+    1. A batch comes in the order of the file; a runner may run it in any order, and at the same time.
+    2. Outcomes that are recorded already are settled before anything starts, and their operations don't run again.
+    3. ``settle`` is called once per outcome, in the order in which they arrive.
+    4. After ``Verdict.STOP`` nothing starts, and what runs is cancelled without an outcome.
+    5. ``perform`` returns when nothing of the batch is running any more.
+    """
+
+    run_id: str
+
+    async def perform(self, ops: Sequence[Op], settle: Settle) -> None:
+        """Perform a batch."""
+        ...
+
+    async def emit(self, event: RunEvent) -> None:
+        """Hand an event to whoever watches the run."""
+        ...

@@ -1,0 +1,145 @@
+"""The state of a run: one tree of plain data, written by output paths, read as it stands between two layers.
+
+Nothing copies the whole state. A write copies only the containers on its way that somebody else may hold, each of them once;
+after that they are the state's own and are changed in place, so that n writes cost n, however wide the state is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agentloom.core.plain import plain
+from agentloom.core.results import JSON
+from agentloom.errors import StateWriteError, UsageError
+from agentloom.language.paths import MISSING, Part, PathFault, format_path, get, parse_output_path, parse_path
+from agentloom.language.rendering import kind_of
+
+STEPS = "steps"
+"""The key under which the results of steps stand; nothing else may be written there."""
+
+
+class State:
+    """The state while it grows. Whoever keeps what it hands out beyond the current layer takes it from ``share``."""
+
+    __slots__ = ("_own", "_root", "_shared", "_steps")
+
+    def __init__(self, initial: Mapping[str, JSON]) -> None:
+        self._root: dict[str, JSON] = {**initial, STEPS: {}}
+        self._steps: dict[str, JSON] = self._root[STEPS]
+        # Kept by identity together with the object, so that no identity can be taken over by a newer object.
+        self._own: dict[int, Any] = {}
+        self._shared: dict[str, JSON] | None = None
+
+    @property
+    def root(self) -> Mapping[str, JSON]:
+        """The whole state as it stands; not to be changed, and good until the next write."""
+        return self._root
+
+    def share(self) -> dict[str, JSON]:
+        """Return the whole state as a mapping that later writes don't touch; not to be changed.
+
+        Costs the number of top-level keys and of finished steps, once between two writes.
+        """
+        if self._shared is None:
+            self._own.clear()
+            self._shared = self._root
+            self._steps = dict(self._steps)
+            self._root = {**self._root, STEPS: self._steps}
+        return self._shared
+
+    def record(self, step_id: str, output: JSON) -> None:
+        """Note a successful step under ``steps.<id>``."""
+        self._shared = None
+        self._steps[step_id] = {"output": output, "status": "success"}
+
+    def check(self, parts: Sequence[Part]) -> None:
+        """Raise ``StateWriteError`` if ``write`` would refuse the path."""
+        if parts[0] == STEPS:
+            raise StateWriteError(f"output path `{format_path(parts)}` is reserved for step results; use another key")
+        at: Any = self._root
+        for depth, part in enumerate(parts):
+            if isinstance(at, dict):
+                if not isinstance(part, str):
+                    raise _refused(parts, depth, "is a mapping, which has no numbered items")
+                if part not in at:
+                    wrong = next((n for n in range(depth + 1, len(parts)) if not isinstance(parts[n], str)), None)
+                    if wrong is not None:
+                        raise _refused(parts, wrong, "doesn't exist, and lists are never made")
+                    return
+                at = at[part]
+            elif isinstance(at, list):
+                if isinstance(part, str):
+                    raise _refused(parts, depth, "is a list; write the number of an item in brackets")
+                if not -len(at) <= part < len(at):
+                    raise _refused(parts, depth, f"has {len(at)} items, and lists are never extended")
+                at = at[part]
+            else:
+                raise _refused(parts, depth, f"is {kind_of(at)}, not a mapping")
+
+    def write(self, parts: Sequence[Part], value: JSON) -> None:
+        """Put ``value`` at a path, making the mappings on the way that are missing.
+
+        Raises ``StateWriteError``, and changes nothing then, for a path through a scalar, past a list's end, through a list by name
+        or into ``steps``.
+        """
+        self.check(parts)
+        self._shared = None
+        at: Any = self._root
+        for part in parts[:-1]:
+            if isinstance(at, dict) and part not in at:
+                below: Any = {}
+                self._own[id(below)] = below
+                at[part] = below
+            else:
+                below = at[part]
+                if id(below) not in self._own:
+                    below = below.copy()
+                    self._own[id(below)] = below
+                    at[part] = below
+            at = below
+        at[parts[-1]] = value
+
+
+def _refused(parts: Sequence[Part], depth: int, why: str) -> StateWriteError:
+    return StateWriteError(
+        f"output path `{format_path(parts)}` can't be written; `{format_path(parts[:depth]) or 'state'}` {why}"
+    )
+
+
+class StateManager:
+    """A state for programs: read and written by paths such as ``report.items[0]``, in one piece or not at all."""
+
+    def __init__(self, initial: Mapping[str, Any] | None = None) -> None:
+        given = dict(initial or {})
+        if STEPS in given:
+            raise UsageError("state key `steps` is reserved for step results; use another key")
+        self._state = State(plain(given, "state"))
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """Return what stands at a path, or ``default``. The value is the state's own: don't change it."""
+        found = parse_path(path)
+        value = MISSING if isinstance(found, PathFault) else get(self._state.root, found.parts)
+        return default if value is MISSING else value
+
+    def set(self, path: str, value: Any) -> None:
+        """Write a value. Raises ``StateWriteError`` for a path that is none or that the state refuses."""
+        self._state.write(_parts(path), plain(value, path))
+
+    def update(self, path: str, change: Callable[[Any], Any], default: Any = None) -> Any:
+        """Replace what stands at a path by ``change`` of it, and return the new value; nothing comes in between."""
+        value = change(plain(self.get(path, default), path))
+        self.set(path, value)
+        return value
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as a copy that the caller may change."""
+        copy: dict[str, Any] = plain(self._state.root, "state")
+        return copy
+
+
+def _parts(path: str) -> tuple[Part, ...]:
+    found = parse_output_path(path)
+    if isinstance(found, PathFault):
+        raise StateWriteError(f"`{path}` is no path in the state; {found.message}")
+    return found.parts

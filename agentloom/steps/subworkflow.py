@@ -1,0 +1,52 @@
+"""Another workflow as one step: hand it a state, run it, take back its final state."""
+
+from __future__ import annotations
+
+from agentloom.core.kinds import EVERYTHING, Attempt, ChildResult, Executor, Reads, Services
+from agentloom.core.results import Classification, StepResult, total_usage
+from agentloom.core.runner import Op
+from agentloom.core.state import STEPS
+from agentloom.errors import StepError
+from agentloom.language.arguments import render_deep
+from agentloom.model.workflow import SubworkflowStep
+from agentloom.steps.tool import references
+
+
+def reads(step: SubworkflowStep) -> Reads:
+    """Return what `input` reads for an isolated child, else everything."""
+    return references(step.input) if step.isolated_state else EVERYTHING
+
+
+async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
+    """Perform one attempt: run the child from its first step. Raises ``TemplateError`` for an `input` that can't be resolved."""
+    step = op.step
+    assert isinstance(step, SubworkflowStep)
+    handed = render_deep(step.input, op.inputs, warn=attempt.warn)
+    if STEPS in handed:
+        raise StepError("`input.steps` is reserved for step results; use another key")
+    # Step ids of the child are a namespace of their own: it doesn't see the parent's results under `steps`.
+    shared = {} if step.isolated_state else {key: value for key, value in op.inputs.items() if key != STEPS}
+    child = await services.run_child(op, {**shared, **handed})
+    usage = total_usage(child.step_results)
+    cost = sum(result.cost_usd for result in child.step_results.values())
+    if child.error is not None:
+        return StepResult(
+            step.id,
+            "failed",
+            error=f"workflow `{child.workflow}`: {child.error}",
+            token_usage=usage,
+            cost_usd=cost,
+            error_classification=_classification(child),
+        )
+    state = child.final_state
+    output = state if step.return_keys is None else {key: state[key] for key in step.return_keys if key in state}
+    return StepResult(step.id, "success", output=output, token_usage=usage, cost_usd=cost)
+
+
+def _classification(child: ChildResult) -> Classification:
+    """Tell whether running the child again may help: not if any of its steps failed for good."""
+    for_good = any(result.error_classification == "permanent" for result in child.step_results.values())
+    return "permanent" if for_good else "transient"
+
+
+EXECUTOR = Executor(type="subworkflow", reads=reads, run=run, kind="child")
