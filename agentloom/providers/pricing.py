@@ -27,6 +27,7 @@ PRICING_ENV = "AGENTLOOM_PRICING_FILE"
 
 _FIELDS = ("input", "output")
 _NUMBER = re.compile(r"\+?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_QUOTED = re.compile(r"""(?P<name>"[^"\\]*"|'(?:[^']|'')*')\s*:(?=\s|\Z)""")
 _COMMENT = re.compile(
     r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|(?!(?<!\S)\#).)*"""
 )  # the part of a line before its comment
@@ -192,13 +193,12 @@ def _take_flow(entry: _Entry, text: str) -> None:
 
 def _key(line: int, content: str) -> tuple[str, str]:
     """Return the key at the start of a line, without quotes, and what follows its colon."""
-    quote = content[0]
-    if quote in "\"'":
-        end = content.find(quote, 1)
-        name, rest = content[1:end], content[end + 1 :].lstrip()
-        if end < 0 or not rest.startswith(":"):
-            raise _Malformed(line, "a quoted name must be closed and followed by a colon")
-        return name, rest[1:].strip()
+    if content[0] in "\"'":
+        quoted = _QUOTED.match(content)
+        if quoted is None:
+            raise _Malformed(line, "a quoted name must be closed, without escapes, and followed by a colon")
+        name = content[1 : quoted.end("name") - 1]
+        return name.replace("''", "'") if content[0] == "'" else name, content[quoted.end() :].strip()
     name, colon, rest = content.partition(": ")
     if not colon:
         name, rest = content.removesuffix(":"), ""

@@ -129,13 +129,16 @@ def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]])
                 raise UsageError(f"unknown provider `{name}` in the settings; {cure}")
             spec = BY_NAME["generic_openai"]
         fallback = fields.flag("fallback")
-        usual = PRIORITY_CHOSEN if name == chosen else PRIORITY_FALLBACK if fallback else PRIORITY_OTHER
+        priority = fields.number("priority", PRIORITY_FALLBACK if fallback else PRIORITY_OTHER)
+        if name == chosen:
+            # What the workflow chose is tried first, whatever the project prefers.
+            priority, fallback = PRIORITY_CHOSEN, False
         fields.limits()
         plans.append(
             _Plan(
                 spec,
                 name,
-                fields.number("priority", usual),
+                priority,
                 fallback,
                 base_url,
                 fields.text("api_key_env") or (spec.key_env if spec.name == name else None),
@@ -244,9 +247,9 @@ class _Fields:
 
     def number(self, key: str, default: int) -> int:
         value = self.table.get(key, default)
-        if type(value) is int:
+        if type(value) is int and value >= 1:
             return value
-        raise self._wrong(key, "a whole number")
+        raise self._wrong(key, "a whole number from 1 up")
 
     def texts(self, key: str) -> tuple[str, ...] | None:
         value = self.table.get(key)
