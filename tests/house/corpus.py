@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentloom.analysis.analyze import analyze
-
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.text import Source

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from agentloom.core.engine import load_workflow
 
+from agentloom.core.loader import load_workflow
 from agentloom.errors import InvalidWorkflow
 from benchmarks.client import Client
 from tests.conftest import ROOT
