@@ -26,7 +26,8 @@ FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("F4b", ("agentloom.steps",)),
     ("F4c", ("agentloom.core.engine", "agentloom.core.dsl")),
     ("F5", ("agentloom_lsp",)),
-    ("F6", ("agentloom.cli", "agentloom.__main__")),
+    ("F6", ("agentloom.cli",)),
+    ("the door", ("agentloom.__main__",)),
 )
 
 # The editor's half of F4 stands beside the runtime: neither knows the other.
