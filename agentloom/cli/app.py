@@ -82,7 +82,7 @@ class App(click.Group):
         try:
             try:
                 code = self._call(prog, args, extra)
-            except BrokenPipeError:
+            except OSError:
                 raise
             except Exception as error:  # a fault of ours: said in a line, shown in full on request
                 code = _internal_error(error)
@@ -93,10 +93,11 @@ class App(click.Group):
             code = READER_GONE
         except KeyboardInterrupt:
             code = INTERRUPTED
-        except OSError as error:  # flushing failed: a full disk
+        except OSError as error:
             silence()
             code = 2
-            _say(f"the output can't be written: {error.strerror}")
+            what = "the output can't be written" if error.filename is None else str(error.filename)
+            _say(f"{what}: {error.strerror or type(error).__name__}")
         sys.exit(code)
 
     def _call(self, prog: str, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
@@ -142,3 +143,7 @@ def _internal_error(error: Exception) -> int:
 @click.version_option(__version__, prog_name="agentloom", message="%(prog)s %(version)s")
 def app() -> None:
     """LLM workflows as YAML: checked while you type, the same in the editor, on the command line and at run time."""
+    if any(name.startswith("AGENTLOOM_LOG_") for name in os.environ):
+        from agentloom.cli.logs import start_log
+
+        start_log()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agentloom.cli.cells import draw
+
+NOUNS = ("error", "warning", "information", "hint")
 
 
 def columns(rows: Sequence[tuple[str, str]], indent: int = 2, gap: int = 2) -> Iterator[str]:
@@ -18,3 +20,9 @@ def columns(rows: Sequence[tuple[str, str]], indent: int = 2, gap: int = 2) -> I
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: `1 error`, `2 errors`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def in_words(counts: Iterable[int]) -> str:
+    """Return counts of errors, warnings, informations and hints as words: `1 error, 2 warnings`."""
+    parts = [count(number, noun) for number, noun in zip(counts, NOUNS, strict=True) if number]
+    return ", ".join(parts) or "no findings"

@@ -1,0 +1,181 @@
+"""Check one file after another, here or in several processes; what comes back is ready to print."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agentloom.analysis.analyze import analyze
+from agentloom.analysis.classify import classify
+from agentloom.analysis.context import Context
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.settings import Settings, SettingsFinder
+from agentloom.cli.card import card
+from agentloom.cli.collect import Target
+from agentloom.cli.console import Look
+from agentloom.cli.parallel import processors, spread
+from agentloom.cli.reading import Unreadable, name_of, read_file, read_stdin
+from agentloom.cli.render import Place, render
+from agentloom.cli.report_json import diagnostic_json
+from agentloom.diagnostics import Diagnostic, Severity
+from agentloom.text import LineTable, Source
+from agentloom.tools.catalogue import BUILTIN_TOOLS
+
+BYTES_WORTH_A_PROCESS = 150_000
+"""Less text than this is checked in one process: forking and collecting would take longer."""
+
+Counts = tuple[int, int, int, int]
+"""Errors, warnings, informations, hints."""
+
+NONE: Counts = (0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is wanted of a check.
+
+    ``least`` is the mildest severity that is reported; ``select`` and ``ignore`` take the place of the settings' own where they
+    aren't empty; ``with_card`` asks for what a valid file holds.
+    """
+
+    look: Look = field(default_factory=Look)
+    as_data: bool = False
+    least: Severity = Severity.INFORMATION
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    with_card: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file.
+
+    ``problem`` says why it couldn't be checked, ``settings_problems`` what is wrong in the settings that hold for it; ``ours`` that it
+    is a workflow or agent file. ``text`` has the lines to print, or ``data`` the diagnostics as plain data.
+    """
+
+    target: Target
+    problem: str | None = None
+    settings_problems: tuple[str, ...] = ()
+    ours: bool = True
+    counts: Counts = NONE
+    text: tuple[str, ...] = ()
+    data: list[dict[str, Any]] = field(default_factory=list)
+    card: tuple[str, ...] = ()
+
+
+class Checker:
+    """Checks files by one order. Remembers settings per folder."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self._finder = SettingsFinder()
+
+    def check(self, target: Target) -> Outcome:
+        """Read and analyse one file; never raises for what it holds."""
+        try:
+            text = read_stdin() if target.is_stdin else read_file(target.path)
+        except Unreadable as error:
+            return Outcome(target, problem=str(error))
+        path = Path(os.path.abspath(target.path)) if target.path else None
+        settings = self._settings(path)
+        if not target.named and classify(text, path, settings) is None:
+            return Outcome(target, ours=False)
+        document = analyze(source_of(text, path), context_of(settings))
+        return self._outcome(target, document)
+
+    def _settings(self, path: Path | None) -> Settings:
+        """Return the settings for a file, those of the working directory for standard input without a name."""
+        settings = self._finder.find(path or Path(os.path.abspath("stdin")))
+        order = self.order
+        if order.select or order.ignore:
+            settings = replace(settings, select=order.select or settings.select, ignore=order.ignore or settings.ignore)
+        return settings
+
+    def _outcome(self, target: Target, document: WorkflowDocument) -> Outcome:
+        order = self.order
+        shown = [d for d in document.diagnostics if d.severity <= order.least]
+        elsewhere = Elsewhere(document.context)
+        return Outcome(
+            target,
+            settings_problems=document.context.settings.problems,
+            counts=count_severities(shown),
+            text=() if order.as_data else tuple(rendered(shown, target.shown, document, order.look)),
+            data=[diagnostic_json(d, target.shown, document.lines, elsewhere.find) for d in shown]
+            if order.as_data
+            else [],
+            card=tuple(card(document, order.look)) if order.with_card and document.ok else (),
+        )
+
+
+def rendered(diagnostics: Iterable[Diagnostic], shown: str, document: WorkflowDocument, look: Look) -> Iterator[str]:
+    """Yield the lines about a document's findings, a blank one after each; ``shown`` is what the file is called."""
+    elsewhere = Elsewhere(document.context)
+    for diagnostic in diagnostics:
+        yield from render(diagnostic, shown, document.lines, look, elsewhere.find)
+        yield ""
+
+
+def source_of(text: str, path: Path | None) -> Source:
+    """Return a text as the source that the analysis takes; without a path it has no folder either."""
+    return Source("<stdin>" if path is None else str(path), text)
+
+
+def context_of(settings: Settings) -> Context:
+    """Return what the command line knows besides the text."""
+    return Context(settings=settings, tools=BUILTIN_TOOLS)
+
+
+class Elsewhere:
+    """Names and lines of other files that findings point into, each read once."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[str, Place] = {}
+
+    def find(self, path: str) -> Place:
+        """Return what to call a file, and its lines if it can be read."""
+        if path not in self._known:
+            try:
+                lines: LineTable | None = LineTable(self._context.read_text(Path(path)))
+            except (OSError, ValueError):
+                lines = None
+            self._known[path] = (name_of(path), lines)
+        return self._known[path]
+
+
+def count_severities(diagnostics: Sequence[Diagnostic]) -> Counts:
+    """Return how many of each severity there are."""
+    found = [0, 0, 0, 0]
+    for diagnostic in diagnostics:
+        found[diagnostic.severity - 1] += 1
+    return (found[0], found[1], found[2], found[3])
+
+
+def check_all(targets: Sequence[Target], order: Order) -> Iterator[Outcome]:
+    """Yield the outcome of each file, in order; large sets are spread over the processors."""
+    checker = Checker(order)
+    workers = min(processors(), len(targets))
+    if workers > 1 and not _much(targets):
+        workers = 1
+    yield from spread(checker.check, targets, workers, _lost)
+
+
+def _much(targets: Sequence[Target]) -> bool:
+    """Tell whether there is enough text to pay for processes. Standard input can be read by one process only."""
+    total = 0
+    for target in targets:
+        if target.is_stdin:
+            return False
+        try:
+            total += os.path.getsize(target.path)
+        except OSError:
+            continue
+    return total >= BYTES_WORTH_A_PROCESS
+
+
+def _lost(target: Target, why: str) -> Outcome:
+    return Outcome(target, problem=why)

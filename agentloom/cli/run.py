@@ -1,0 +1,153 @@
+"""``agentloom run``: check a workflow, run it, tell what happens and what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from agentloom.analysis.analyze import analyze
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.settings import find_settings
+from agentloom.cli.check import NONE, context_of, count_severities, rendered, source_of
+from agentloom.cli.collect import STDIN
+from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.reading import Unreadable, read_file, read_stdin
+from agentloom.cli.state import initial_state, parse_pair
+from agentloom.cli.tables import in_words
+from agentloom.diagnostics import Severity
+from agentloom.errors import UsageError, WorkflowError
+
+DONE, FAILED = 0, 1
+
+EXIT_CODES = {"success": DONE, "paused": DONE}
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line says instead of the file's `config`. ``responses`` is a recording for the provider `mock`."""
+
+    provider: str | None = None
+    model: str | None = None
+    stream: bool = False
+    responses: str | None = None
+
+    def config(self) -> dict[str, Any]:
+        """Return the keys of `config` that change."""
+        changed: dict[str, Any] = {}
+        if self.provider is not None:
+            changed["provider"] = self.provider
+        if self.model is not None:
+            changed["model"] = self.model
+        if self.stream:
+            changed["stream"] = True
+        if self.responses is not None:
+            changed["provider"] = "mock"
+            changed["responses_file"] = os.path.abspath(self.responses)
+        return changed
+
+
+def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+    return tuple(parse_pair(value) for value in values)
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
+@click.option("-s", "--state", "pairs", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Set a state key.")
+@click.option(
+    "--state-file",
+    "state_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="Set many (YAML, JSON).",
+)
+@click.option("-p", "--provider", metavar="NAME", help="Instead of the file's config.provider.")
+@click.option("-m", "--model", metavar="NAME", help="Instead of the file's config.model.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
+@click.option("--stream", is_flag=True, help="Show replies while they are written.")
+@click.option(
+    "--mock-responses",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Take replies from a recording, offline.",
+)
+@click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
+@click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
+@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+def command(
+    file: str,
+    pairs: tuple[tuple[str, Any], ...],
+    state_files: tuple[str, ...],
+    provider: str | None,
+    model: str | None,
+    as_json: bool,
+    stream: bool,
+    mock_responses: str | None,
+    events: str | None,
+    stdin_filename: str | None,
+    color: ColorChoice,
+) -> None:
+    """Check a workflow and run it. FILE may be `-` for standard input.
+
+    Exit codes: 0 success; 1 failed, or the file is refused; 2 wrong usage; 130 interrupted.
+    """
+    if mock_responses is not None and provider not in (None, "mock"):
+        raise UsageError(f"`--mock-responses` and `--provider {provider}` contradict each other; give one of them")
+    if as_json and events == "-":
+        raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+    if stdin_filename is not None and file != STDIN:
+        raise UsageError("`--stdin-filename` goes with `-`, which reads standard input")
+    shown = file if file != STDIN else stdin_filename or "<stdin>"
+    document = checked(shown, file == STDIN, stdin_filename if file == STDIN else file, color)
+    overrides = Overrides(provider, model, stream, mock_responses)
+    state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
+    from agentloom.cli.running import Output, run_to_the_end  # needs pydantic and an event loop
+
+    told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
+    output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
+    result = run_to_the_end(overridden(document, overrides), state, output, chosen=overrides.provider is not None)
+    if as_json:
+        print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
+    else:
+        output.summarise(result)
+    raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
+
+
+def checked(shown: str, is_stdin: bool, name: str | None, color: ColorChoice) -> WorkflowDocument:
+    """Return the document of a file that may run; its findings go to standard error.
+
+    Raises ``WorkflowError`` when it can't be read, ``Exit`` when it has errors.
+    """
+    try:
+        text = read_stdin() if is_stdin else read_file(name or "")
+    except Unreadable as error:
+        raise WorkflowError(f"{shown} can't be read: {error}") from error
+    path = None if name is None else Path(os.path.abspath(name))
+    settings = find_settings(path or Path(os.path.abspath("stdin")))
+    if settings.problems:
+        raise UsageError("; ".join(settings.problems))
+    document = analyze(source_of(text, path), context_of(settings), kind="workflow")
+    findings = [found for found in document.diagnostics if found.severity <= Severity.WARNING]
+    if findings:
+        for line in rendered(findings, shown, document, look_of(sys.stderr, color)):
+            print(line, file=sys.stderr)
+    if not document.ok:
+        errors = count_severities(findings)[0]
+        print(f"{shown}: {in_words((errors, *NONE[1:]))}; nothing was run", file=sys.stderr)
+        raise click.exceptions.Exit(FAILED)
+    return document
+
+
+def overridden(document: WorkflowDocument, overrides: Overrides) -> WorkflowDocument:
+    """Return the document with other values in its `config`, as if they stood in the file; places stay those of the file."""
+    changed = overrides.config()
+    if not changed:
+        return document
+    data: Mapping[str, Any] = document.head.data
+    config = {**(data.get("config") or {}), **changed}
+    return replace(document, head=replace(document.head, data={**data, "config": config}))

@@ -1,0 +1,135 @@
+"""What a run came to, in a few lines: status, duration, tokens, cost, one line per step, the keys of the final state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from agentloom.cli.cells import draw, visible
+from agentloom.cli.console import BOLD, DIM, GREEN, RED, YELLOW, Look
+from agentloom.cli.tables import columns, count
+
+RUN_MARKS = {
+    "success": "[OK]",
+    "failed": "[FAIL]",
+    "timeout": "[TIMEOUT]",
+    "budget_exceeded": "[BUDGET]",
+    "paused": "[PAUSED]",
+    "cancelled": "[CANCELLED]",
+}
+STEP_MARKS = {"success": "[OK]", "skipped": "[SKIP]", "paused": "[PAUSED]"}
+OTHER_STEP_MARK = "[FAIL]"
+
+MARK_STYLES = {"[OK]": GREEN, "[SKIP]": DIM, "[PAUSED]": YELLOW}
+
+LONGEST_ERROR = 400
+"""Characters of an error that are shown; the whole of it is in the log and in ``--json``."""
+
+
+class Usage(Protocol):
+    """Tokens of a step."""
+
+    @property
+    def total_tokens(self) -> int: ...
+
+
+class StepOutcome(Protocol):
+    """What the summary reads of a step's result."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def duration_ms(self) -> float: ...
+    @property
+    def cost_usd(self) -> float: ...
+    @property
+    def token_usage(self) -> Usage: ...
+
+
+class RunOutcome(Protocol):
+    """What the summary reads of a run's result."""
+
+    @property
+    def workflow_name(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def total_duration_ms(self) -> float: ...
+    @property
+    def total_tokens(self) -> int: ...
+    @property
+    def total_cost_usd(self) -> float: ...
+    @property
+    def step_results(self) -> Mapping[str, Any]: ...
+    @property
+    def final_state(self) -> Mapping[str, Any]: ...
+
+
+def summary(result: RunOutcome, look: Look) -> Iterator[str]:
+    """Yield the lines about a finished run."""
+    mark = RUN_MARKS.get(result.status, "[FAIL]")
+    yield f"{look.paint(mark, MARK_STYLES.get(mark, RED))} {look.paint(visible(result.workflow_name, look.encoding), BOLD)}"
+    rows = [
+        ("status", result.status),
+        ("duration", seconds(result.total_duration_ms)),
+        ("tokens", str(result.total_tokens)),
+        ("cost", dollars(result.total_cost_usd)),
+    ]
+    if result.error:
+        rows.append(("error", one_line(result.error, look)))
+    yield from columns(rows)
+    yield from _steps(result, look)
+    keys = ", ".join(key for key in result.final_state if key != "steps")
+    yield from columns([("state", visible(keys, look.encoding) or "empty")], gap=5)
+
+
+def _steps(result: RunOutcome, look: Look) -> Iterator[str]:
+    if not result.step_results:
+        return
+    yield "  steps"
+    edge = max(draw(visible(name, look.encoding), look.encoding).width for name in result.step_results)
+    for name, step in result.step_results.items():
+        mark = STEP_MARKS.get(step.status, OTHER_STEP_MARK)
+        shown = visible(name, look.encoding)
+        pad = " " * (edge - draw(shown, look.encoding).width)
+        line = f"    {look.paint(f'{mark:8}', MARK_STYLES.get(mark, RED))} {shown}{pad}  {step_facts(step, look)}"
+        yield line.rstrip()
+
+
+def step_facts(step: StepOutcome, look: Look) -> str:
+    """Return how long a step took and what it cost, or what went wrong."""
+    facts = [] if step.status == "skipped" else [seconds(step.duration_ms)]
+    if step.token_usage.total_tokens:
+        facts.append(count(step.token_usage.total_tokens, "token"))
+    if step.cost_usd:
+        facts.append(dollars(step.cost_usd))
+    if step.error:
+        facts.append(one_line(step.error, look))
+    return "  ".join(facts)
+
+
+def one_line(text: str, look: Look) -> str:
+    """Return a text on one line, cut at a length that can be read."""
+    line = visible(" ".join(text.split()), look.encoding)
+    return line if len(line) <= LONGEST_ERROR else line[:LONGEST_ERROR] + look.more
+
+
+def seconds(milliseconds: float) -> str:
+    """Return a duration for people: `0.42s`, `12.3s`, `2m 05s`."""
+    value = milliseconds / 1000
+    if value < 10:
+        return f"{value:.2f}s"
+    if value < 99.95:
+        return f"{value:.1f}s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02}m {rest:02}s" if hours else f"{minutes}m {rest:02}s"
+
+
+def dollars(amount: float) -> str:
+    """Return a sum in US dollars with four decimals, as budgets are reported."""
+    return f"${amount:.4f}"

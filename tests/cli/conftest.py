@@ -1,0 +1,90 @@
+"""Ways to call the program: in this process where only arguments and output count, as a real one where the process does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from agentloom.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a call gave: exit code and both outputs."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Done]
+
+
+@pytest.fixture
+def call() -> Call:
+    """Return a function that calls the program in this process: ``call("validate", path, stdin="…", NO_COLOR="1")``."""
+
+    def run(*arguments: str, stdin: str | bytes = b"", **env: str) -> Done:
+        """Call with arguments, and return what became of it."""
+        result = CliRunner().invoke(app, list(arguments), input=stdin, env=env, prog_name="agentloom")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Done(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Return the environment for a real process: this one's, with the checkout importable."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "lsp")]), **changes}
+
+
+@pytest.fixture
+def process() -> Call:
+    """Return a function that runs the program as a process of its own: ``process("--version", cwd=…, PYTHONIOENCODING="ascii")``."""
+
+    def run(*arguments: str, stdin: bytes = b"", cwd: Path | None = None, **env: str) -> Done:
+        """Run with arguments to the end, and return what became of it."""
+        done = subprocess.run(
+            [sys.executable, "-m", "agentloom", *arguments],
+            input=stdin,
+            capture_output=True,
+            cwd=cwd,
+            env=environment(**env),
+            check=False,
+            timeout=60,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def start() -> Any:
+    """Return a function that starts the program and hands over the process; it is ended with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def run(*arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None, **options: Any) -> Any:
+        """Start with arguments."""
+        command = [sys.executable, "-m", "agentloom", *arguments]
+        child = subprocess.Popen(command, cwd=cwd, env=environment(**(env or {})), **options)
+        started.append(child)
+        return child
+
+    yield run
+    for child in started:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+        for stream in (child.stdin, child.stdout, child.stderr):
+            if stream is not None:
+                stream.close()

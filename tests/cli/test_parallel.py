@@ -1,0 +1,79 @@
+"""Work spread over processes: same results, same order, and no result is lost in silence."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+
+from agentloom.cli.parallel import can_fork, processors, spread
+
+HERE = os.getpid()
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+
+
+def _lost(item: object, why: str) -> str:
+    return f"{item}: {why}"
+
+
+def _where(item: int) -> tuple[int, int]:
+    return item * item, os.getpid()
+
+
+@forks
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 100])
+def test_order_is_that_of_the_items(workers: int, count: int) -> None:
+    """However many processes there are."""
+    results = list(spread(_where, range(count), workers, lambda item, why: (item, -1)))
+    assert [value for value, _ in results] == [n * n for n in range(count)]
+    if workers > 1 and count > 1 and can_fork():
+        pids = {pid for _, pid in results}
+        assert HERE not in pids
+        assert len(pids) == min(workers, count)
+
+
+@forks
+def test_results_larger_than_a_pipe() -> None:
+    """A process that has more to say than a pipe holds waits until it is its turn."""
+    results = list(spread(lambda n: "x" * (n * 100_000), range(12), 2, _lost))
+    assert [len(result) for result in results] == [n * 100_000 for n in range(12)]
+
+
+@forks
+def test_a_process_that_dies_is_said_for_each_of_its_items() -> None:
+    """A reader in C that crashes costs its own share and nothing else; the caller is told which files."""
+    if not can_fork():  # under xdist a thread of the test runner stands in the way
+        pytest.skip("this process has other threads")
+
+    def work(item: int) -> str:
+        if item == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return str(item)
+
+    assert list(spread(work, range(6), 2, _lost)) == [
+        "0",
+        "1",
+        "2: the process that checked it ended too early",
+        "3",
+        "4: the process that checked it ended too early",
+        "5",
+    ]
+
+
+@forks
+def test_stopping_early_leaves_no_process() -> None:
+    """A caller that stops listening ends the others, busy or not."""
+    results: Iterator[int] = spread(lambda n: n, range(10_000), 2, lambda n, why: -1)
+    assert list(islice(results, 3)) == [0, 1, 2]
+    results.close()  # type: ignore[attr-defined]
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_processors() -> None:
+    """At least the one that runs this."""
+    assert processors() >= 1
