@@ -141,9 +141,10 @@ def _internal_error(error: Exception) -> int:
     epilog="`agentloom COMMAND --help` shows a command's options.",
 )
 @click.version_option(__version__, prog_name="agentloom", message="%(prog)s %(version)s")
-def app() -> None:
+@click.pass_context
+def app(context: click.Context) -> None:
     """LLM workflows as YAML: checked while you type, the same in the editor, on the command line and at run time."""
     if any(name.startswith("AGENTLOOM_LOG_") for name in os.environ):
-        from agentloom.cli.logs import start_log
+        from agentloom.cli.logs import logging_to_stderr
 
-        start_log()
+        context.with_resource(logging_to_stderr())

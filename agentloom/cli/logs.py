@@ -6,7 +6,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from agentloom.cli.cells import visible
@@ -17,16 +18,25 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 FORMATS = ("text", "json")
 
 
-def start_log(write: Callable[[str], None] | None = None) -> None:
-    """Send log records of our level and above to ``write``, or to standard error. Raises ``UsageError`` for unknown settings."""
+@contextmanager
+def logging_to_stderr() -> Iterator[LogLines]:
+    """Send our log records to standard error as long as the context lasts.
+
+    What is given back can be pointed elsewhere meanwhile. Raises ``UsageError`` for unknown settings.
+    """
     level = _choice("AGENTLOOM_LOG_LEVEL", LEVELS, "WARNING", str.upper)
     form = _choice("AGENTLOOM_LOG_FORMAT", FORMATS, "text", str.lower)
-    handler = _Lines(write or _to_stderr)
+    handler = LogLines(to_stderr)
     handler.setFormatter(_Json() if form == "json" else _Text())
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel("WARNING")  # other libraries: only what goes wrong
-    logging.getLogger("agentloom").setLevel(level)
+    ours = logging.getLogger("agentloom")
+    before = (ours.handlers[:], ours.level, ours.propagate)
+    ours.handlers[:] = [handler]
+    ours.setLevel(level)
+    ours.propagate = False
+    try:
+        yield handler
+    finally:
+        ours.handlers[:], ours.level, ours.propagate = before
 
 
 def _choice(variable: str, known: tuple[str, ...], default: str, fold: Callable[[str], str]) -> str:
@@ -38,21 +48,22 @@ def _choice(variable: str, known: tuple[str, ...], default: str, fold: Callable[
     return value
 
 
-def _to_stderr(line: str) -> None:
+def to_stderr(line: str) -> None:
+    """Write one line to standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
-class _Lines(logging.Handler):
+class LogLines(logging.Handler):
+    """Hands each record to ``write`` as text; nothing that a message holds can break its line."""
+
     def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__()
-        self._write = write
+        self.write = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; what a message holds can't break its line."""
-        try:
-            self._write(self.format(record))
-        except (OSError, ValueError):
-            self.handleError(record)
+        """Write one record; a reader that has gone is no reason to stop."""
+        with suppress(OSError, ValueError):
+            self.write(self.format(record))
 
 
 class _Text(logging.Formatter):

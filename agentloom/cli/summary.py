@@ -119,8 +119,10 @@ def one_line(text: str, look: Look) -> str:
 
 
 def seconds(milliseconds: float) -> str:
-    """Return a duration for people: `0.42s`, `12.3s`, `2m 05s`."""
+    """Return a duration for people: `42ms`, `1.42s`, `12.3s`, `2m 05s`."""
     value = milliseconds / 1000
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f}ms"
     if value < 10:
         return f"{value:.2f}s"
     if value < 99.95:
@@ -131,5 +133,5 @@ def seconds(milliseconds: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Return a sum in US dollars with four decimals, as budgets are reported."""
-    return f"${amount:.4f}"
+    """Return a sum in US dollars with four decimals, as budgets are reported; with six where those would show next to nothing."""
+    return f"${amount:.6f}" if 0 < amount < 0.001 else f"${amount:.4f}"

@@ -57,8 +57,17 @@ def shown(*names: str) -> list[str]:
         (["flows/deep", "flows"], ["flows/deep/d.yaml", "flows/.g.yaml", "flows/c.yaml"]),
         (
             ["."],
-            ["-x.yaml", "B.YAML", "[z].yaml", "a.loom.yaml", "b.yml", "c d.yaml"]
-            + ["flows/.g.yaml", "flows/c.yaml", "flows/deep/d.yaml"],  # noqa: RUF005
+            [
+                "-x.yaml",
+                "B.YAML",
+                "[z].yaml",
+                "a.loom.yaml",
+                "b.yml",
+                "c d.yaml",
+                "flows/.g.yaml",
+                "flows/c.yaml",
+                "flows/deep/d.yaml",
+            ],
         ),
         ([".github"], [".github/h.yaml"]),
         (["*.yml"], ["b.yml"]),

@@ -1,0 +1,203 @@
+"""A run from the first event to the result: providers and tools set up, events told, signals heard."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, TextIO
+
+import anyio
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.cli.console import Look, silence
+from agentloom.cli.logs import LogLines, logging_to_stderr, to_stderr
+from agentloom.cli.progress import PlainProgress, Progress
+from agentloom.cli.summary import summary
+from agentloom.core.engine import WorkflowEngine
+from agentloom.core.events import RunEvent
+from agentloom.core.kinds import Tools
+from agentloom.core.results import WorkflowResult
+from agentloom.errors import UsageError, WorkflowError
+from agentloom.providers.gateway import ProviderGateway
+from agentloom.providers.setup import gateway_for
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a run is told, and how. ``events`` is the file for JSON lines, ``-`` for standard output."""
+
+    told: TextIO
+    look: Look
+    stream: bool
+    live: bool
+    events: str | None
+
+    def progress(self) -> Progress:
+        """Return what shows the run."""
+        if self.live:
+            from agentloom.cli.live import LiveProgress  # rich, for terminals only
+
+            return LiveProgress(self.told, self.look, self.stream)
+        return PlainProgress(self.told, self.look, self.stream)
+
+    def summarise(self, result: WorkflowResult) -> None:
+        """Print what the run came to."""
+        print(file=self.told)
+        for line in summary(result, self.look):
+            print(line, file=self.told)
+
+
+def run_to_the_end(
+    document: WorkflowDocument, state: Mapping[str, Any], output: Output, chosen: bool
+) -> WorkflowResult:
+    """Run a document without errors and return the result. ``chosen`` tells that the provider was given on the command line.
+
+    Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
+    """
+    with _terminable(), logging_to_stderr() as log:
+        try:
+            gateway = _gateway(document)
+        except UsageError as error:
+            if chosen:
+                raise
+            raise WorkflowError(str(error)) from error
+        told = Told(output, log)
+        engine = WorkflowEngine(document, gateway, _tools(), on_event=told.event)
+        engine.check()
+        try:
+            return anyio.run(_run, engine, gateway, state)
+        finally:
+            told.close()
+
+
+class Told:
+    """Hands events to the progress and to the file of JSON lines. A reader that has gone is no reason to stop a run."""
+
+    def __init__(self, output: Output, log: LogLines) -> None:
+        self._log = log
+        self._lines = None if output.events is None else _open(output.events)
+        self._progress: Progress | None = output.progress()
+        if output.live and sys.stderr.isatty():
+            log.write = self._progress.line  # above the drawing, not through it
+
+    async def event(self, event: RunEvent) -> None:
+        """Take one event."""
+        if self._lines is not None:
+            try:
+                self._lines.write(json.dumps(event.to_json()) + "\n")
+                self._lines.flush()
+            except OSError as error:
+                self._lines = None
+                self._lost("events", error)
+        if self._progress is not None:
+            try:
+                self._progress.event(event)
+            except OSError as error:
+                self._progress = None
+                self._lost("progress", error)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._log.write = to_stderr
+        if self._progress is not None:
+            try:
+                self._progress.close()
+            except OSError:
+                silence()
+        if self._lines is not None and self._lines is not sys.stdout:
+            self._lines.close()
+
+    def _lost(self, what: str, error: OSError) -> None:
+        silence()
+        if not isinstance(error, BrokenPipeError):
+            print(f"warning: {what} can't be written any more: {error.strerror}", file=sys.stderr)
+
+
+def _open(name: str) -> TextIO:
+    if name == "-":
+        return sys.stdout
+    try:
+        return open(name, "w", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"`--events {name}` can't be written: {error.strerror}") from error
+
+
+def _gateway(document: WorkflowDocument) -> ProviderGateway:
+    """Return the gateway for a workflow; a recording's path is relative to the workflow's file."""
+    config = document.workflow.config
+    responses: Path | None = None
+    if config.provider == "mock" and config.responses_file is not None:
+        responses = Path(config.responses_file)
+        if not responses.is_absolute():
+            if document.path is None:
+                raise WorkflowError("`responses_file` is relative to a file; say with `--stdin-filename` which")
+            responses = document.path.parent / responses
+    return gateway_for(
+        config.provider,
+        os.environ,
+        document.context.settings.providers,
+        responses=responses,
+        latency_model=config.latency_model,
+        latency_ms=config.latency_ms,
+    )
+
+
+def _tools() -> Tools | None:
+    """Return the tools that steps can run: the built-in ones."""
+    return None
+
+
+async def _run(engine: WorkflowEngine, gateway: ProviderGateway, state: Mapping[str, Any]) -> WorkflowResult:
+    """Run, and stop when a signal asks for it. Raises what the engine raises, ``KeyboardInterrupt`` after a signal."""
+    result: WorkflowResult | None = None
+    failure: Exception | None = None
+    async with anyio.create_task_group() as group:
+        await group.start(_heed_signals, group.cancel_scope)
+        try:
+            result = await engine.run(state)
+        except Exception as error:  # raised below, outside the group, which would wrap it
+            failure = error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await gateway.close()
+        group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    if result is None:
+        raise KeyboardInterrupt
+    return result
+
+
+async def _heed_signals(
+    scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    """Cancel the run at the first Ctrl-C or SIGTERM. While it is winding up, a second one ends the process as usual."""
+    if sys.platform == "win32":
+        task_status.started()  # there Ctrl-C raises KeyboardInterrupt in the loop
+        return
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started()
+        async for _ in signals:
+            scope.cancel()
+            return
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM end the program as Ctrl-C does, also before and after the run itself."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
