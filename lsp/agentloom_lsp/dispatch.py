@@ -24,7 +24,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from agentloom import __version__
 from agentloom_lsp.checking import Door
-from agentloom_lsp.client import Client
+from agentloom_lsp.client import Client, find
 from agentloom_lsp.features import FEATURES, Feature
 from agentloom_lsp.handshake import NAME
 from agentloom_lsp.parent import when_gone
@@ -110,6 +110,7 @@ class AgentloomProtocol(LanguageServerProtocol):
             return
         if self._shutdown and number is not None:
             raise JsonRpcInvalidRequest("the server is shutting down")
+        _mend(message)
         try:
             typed = self.structure_message(message)
         except JsonRpcException:
@@ -137,6 +138,16 @@ class AgentloomProtocol(LanguageServerProtocol):
     def _refuse(self, number: Any, error: JsonRpcException) -> None:
         said = {"code": error.code, "message": error.message}
         self._send_data({"jsonrpc": self.VERSION, "id": number, "error": said})
+
+
+def _mend(message: dict[str, Any]) -> None:
+    """Fill in what a client may have left out of a document's message; to lose an edit would spoil all that follow."""
+    document = find(message, "params.textDocument")
+    if message["method"] in ("textDocument/didOpen", "textDocument/didChange") and isinstance(document, dict):
+        if not isinstance(document.get("version"), int):
+            document["version"] = 0
+        if not isinstance(document.get("languageId"), str):
+            document["languageId"] = ""
 
 
 class _Writer:

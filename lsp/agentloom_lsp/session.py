@@ -20,6 +20,9 @@ from agentloom_lsp.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
+ERROR, WARNING = 1, 2
+"""Levels of the client's log."""
+
 
 class Wire(Protocol):
     """The way to the client, for messages in plain JSON."""
@@ -98,9 +101,11 @@ class Session:
 
         async def wait() -> None:
             try:
-                then(await self.wire.request(method, params))
+                answer = await self.wire.request(method, params)
             except Exception as error:
-                self.log_once(method, error)
+                self.say_once(f"the client refused `{method}`: {error}", WARNING)
+            else:
+                then(answer)
 
         task = self.loop.create_task(wait())
         self._asking.add(task)
@@ -118,13 +123,17 @@ class Session:
         return check(shown, self.workspace, self.client, self._door)
 
     def log_once(self, what: str, error: BaseException) -> None:
-        """Tell the log, and the client's, that something went wrong; the same thing only once."""
-        sort = f"{what}: {type(error).__name__}"
-        if sort in self._said:
-            return
-        self._said.add(sort)
-        logger.error("%s failed", what, exc_info=error)
-        self.wire.notify("window/logMessage", {"type": 1, "message": f"agentloom: {what} failed: {error}"})
+        """Tell the log, and the client's, that something went wrong inside; the same thing only once."""
+        if self.say_once(f"`{what}` failed with {type(error).__name__}; standard error tells more", ERROR):
+            logger.error("%s failed", what, exc_info=error)
+
+    def say_once(self, words: str, level: int) -> bool:
+        """Put a line into the client's log, the same only once; tell whether it is new."""
+        if words in self._said:
+            return False
+        self._said.add(words)
+        self.wire.notify("window/logMessage", {"type": level, "message": f"agentloom: {words}"})
+        return True
 
     def _prepare(self, key: str) -> Callable[[], Checked] | None:
         document = self.documents.at(key)
