@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
@@ -192,7 +191,6 @@ async def _serve(channel: Channel, client: Client, door: Door, new_memory: Calla
     if client.process_id is not None:
         when_gone(client.process_id, leave)
     channel.attach(loop, protocol.receive, lambda: stop(0 if protocol.was_shut_down else 1))
-    gc.freeze()  # what is loaded by now stays: no need to look through it again and again
     return await stopped
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from agentloom_lsp.handshake import shake_hands
@@ -21,8 +22,9 @@ def serve(address: tuple[str, int] | None = None) -> NoReturn:
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="agentloom lsp: %(message)s")
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # what it logs is answered or logged by us
+    gc.disable()  # loading makes many objects and no garbage
     try:
-        code = run(take_stdio() if address is None else accept_tcp(*address, _say_address))
+        code = run(take_stdio() if address is None else accept_tcp(*address, _say_address), _stay_loaded)
     except OSError as error:
         logging.error("%s", error)
         code = 2
@@ -31,9 +33,8 @@ def serve(address: tuple[str, int] | None = None) -> NoReturn:
     raise SystemExit(code)
 
 
-def run(channel: Channel) -> int:
-    """Serve the client on a channel until it leaves; return the exit code."""
-    gc.disable()  # loading makes many objects and no garbage
+def run(channel: Channel, loaded: Callable[[], None] = lambda: None) -> int:
+    """Serve the client on a channel until it leaves; return the exit code. ``loaded`` is called when everything is."""
     client = shake_hands(channel.receive, channel.send)
     if client is None:
         return 1
@@ -42,8 +43,14 @@ def run(channel: Channel) -> int:
 
     from agentloom_lsp.dispatch import run_session
 
-    gc.enable()
+    loaded()
     return run_session(channel, client, analyze, AnalysisCache)
+
+
+def _stay_loaded() -> None:
+    """Have the collector of garbage leave alone what is loaded: it stays for good."""
+    gc.freeze()
+    gc.enable()
 
 
 def _say_address(host: str, port: int) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 import threading
-from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop  # takes longer to load than all else that the first answer needs
 
 CHUNK = 65_536
 BATCH = 64
@@ -166,6 +167,8 @@ def accept_tcp(host: str, port: int, ready: Callable[[str, int], None]) -> Chann
 
     Raises ``OSError`` when the address can't be had.
     """
+    import socket  # only here
+
     with socket.create_server((host, port)) as server:
         ready(*server.getsockname()[:2])
         connection, _ = server.accept()
