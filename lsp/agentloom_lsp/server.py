@@ -40,7 +40,6 @@ def run(channel: Channel, loaded: Callable[[], None] = lambda: None) -> int:
         return 1
     # Heavy, and not needed for the first answer.
     from agentloom.analysis.analyze import AnalysisCache, analyze
-
     from agentloom_lsp.dispatch import run_session
 
     loaded()

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentloom_lsp.transport import Broken, Channel
@@ -29,6 +29,7 @@ def framed(message: Any) -> bytes:
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(), max_size=5), st.lists(st.integers(1, 40), min_size=1))
 def test_messages_survive_any_cutting(texts: list[str], sizes: list[int]) -> None:
     """However a stream is cut into pieces, the same messages come out."""
