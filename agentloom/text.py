@@ -6,9 +6,13 @@ as in YAML and in editors; U+0085 and U+2028 are ordinary characters here.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
+
+_LINE_END = re.compile(r"\r\n?|\n")
 
 
 class Span(NamedTuple):
@@ -43,17 +47,11 @@ class LineTable:
     def __init__(self, text: str) -> None:
         self.text = text
         self.length = len(text)
-        starts = [0]
-        if "\r" in text:
-            for at, char in enumerate(text):
-                if char == "\n" or (char == "\r" and text[at + 1 : at + 2] != "\n"):
-                    starts.append(at + 1)
+        if "\r" in text and text.count("\r") != text.count("\r\n"):
+            starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
         else:
-            find = text.find
-            at = find("\n")
-            while at >= 0:
-                starts.append(at + 1)
-                at = find("\n", at + 1)
+            starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+            starts.pop()
         self.starts = starts
 
     def __len__(self) -> int:

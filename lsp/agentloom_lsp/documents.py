@@ -28,7 +28,7 @@ class Change(NamedTuple):
 
 def split_lines(text: str) -> list[str]:
     """Return the lines of a text with their ends; the last one has none and may be empty."""
-    if "\r" in text:
+    if "\r" in text and text.count("\r") != text.count("\r\n"):
         lines: list[str] = _LINE.findall(text)
     else:
         lines = text.split("\n")
