@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -16,7 +17,15 @@ from agentloom.errors import TemplateError
 from agentloom.language.faults import Fault
 from agentloom.language.paths import MISSING, get
 from agentloom.language.rendering import Warn, join_pieces, missing_error, missing_message, refuse_broken
-from agentloom.language.template import Piece, Placeholder, Template, bare_reference, notes_on, read_field
+from agentloom.language.template import (
+    Piece,
+    Placeholder,
+    Template,
+    bare_reference,
+    notes_on,
+    open_reference,
+    read_field,
+)
 from agentloom.text import Span
 
 MAX_DEPTH: Final = 100
@@ -24,6 +33,7 @@ MAX_DEPTH: Final = 100
 
 _CACHED_LENGTH = 8_000
 _CANDIDATE = re.compile(r"\{(?:state[.\[]|(?=[^\W\d]))")
+_HALF_PATH = re.compile(r"state(?:\.[\w\-]+|\[[\w\-]+\])*(?:\.|\[[\w\-]*)")
 _STATE_END = re.compile(r"[{}\n\r]")
 _FLAT = re.compile(r"\{[^\W\d][\w\-]*(?:\.[\w\-]+|\[[^\[\]{}\s\"']+\])*(?:![rs])?(?::[^\s{}][^{}\n\r]*)?\}")
 
@@ -110,7 +120,7 @@ def _parse(value: str) -> Template:
     pieces: list[Piece] = []
     faults: list[Fault] = []
     notes: list[Fault] = []
-    still_open: list[Placeholder] = []
+    still_open = [replace(open_reference(value, 0), bare=True)] if _HALF_PATH.fullmatch(value) else []
     literal: list[str] = []
     at = 0
     for span, read in _fields(value):
@@ -137,6 +147,9 @@ def _parse(value: str) -> Template:
         else:
             faults.append(read)
             literal.append(value[span.start : span.end])
+            if value[span.end - 1] != "}":
+                half = open_reference(value, span.start + 1)
+                still_open.append(replace(half, span=Span(span.start, half.span.end)))
         if pairs:
             literal.append("}" * (pairs // 2))
             at += pairs

@@ -47,7 +47,9 @@ def evaluate_tree(tree: Node, value: str, state: Mapping[str, Any]) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    return [_as_json(item) for item in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple) or (isinstance(value, list) and any(isinstance(item, tuple) for item in value)):
+        return [_as_json(item) for item in value]
+    return value
 
 
 class _Walk:
@@ -304,13 +306,13 @@ def _contains(work: Work, left: Any, right: Any) -> bool:
         if not isinstance(left, str):
             raise Refusal(f"only a text can be in a text, not {kind_of(left)}")
     elif isinstance(right, Mapping):
-        if not isinstance(left, str | int | float | None):
-            return False
+        if isinstance(left, Mapping | list):
+            raise Refusal(f"only a text or a number can be a key of a mapping, not {kind_of(left)}")
     elif isinstance(right, list | tuple):
         if isinstance(left, Mapping | list | tuple):
             work.weigh(right)
         else:
-            work.spend(len(right) * (1 + len(left) if isinstance(left, str) else 4))
+            work.spend(len(right) * 4)
     else:
         raise Refusal(f"`in` needs a list, a mapping or a text behind it, not {kind_of(right)}")
     return left in right

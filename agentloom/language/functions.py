@@ -16,8 +16,8 @@ MAX_SIZE: Final = 1_000_000
 """The longest text an expression may build, in characters."""
 MAX_ITEMS: Final = 100_000
 """The longest list an expression may build."""
-MAX_WORK: Final = 2_000_000
-"""The work one evaluation may do: one unit a node or a value that is looked at, one for every 16 characters."""
+MAX_WORK: Final = 500_000
+"""The work one evaluation may do: one unit a node or a value that is looked at, one for every 64 characters."""
 MAX_STRIPPED: Final = 1000
 """The most characters `strip` takes, since its work is their number times the text's length."""
 
@@ -36,7 +36,7 @@ class Work:
 
     def spend(self, characters: int) -> None:
         """Pay for looking at a text of that length, or at one value. Raises ``Refusal`` when too much was done."""
-        self.left -= 1 + (characters >> 4)
+        self.left -= 1 + (characters >> 6)
         if self.left < 0:
             raise Refusal("the condition takes too much work")
 
@@ -334,7 +334,7 @@ def _items(work: Work, mapping: Mapping[str, Any]) -> list[Any]:
 
 
 def _few(work: Work, mapping: Mapping[str, Any]) -> Mapping[str, Any]:
-    work.spend(len(mapping) << 4)
+    work.spend(len(mapping) << 6)
     refuse_long_list(len(mapping))
     return mapping
 

@@ -79,9 +79,6 @@ class _Parser(Cursor):
         """``a if b else c``, and what binds tighter."""
         if not self.deeper():
             return Refused(self.token.span)
-        if self.is_at("keyword", "lambda"):
-            self.depth -= 1
-            return self._skip("lambda is not allowed in a condition")
         node: Node = self._binary(_OR)
         if self.is_at("keyword", "if"):
             self.advance()
@@ -170,6 +167,8 @@ class _Parser(Cursor):
                 what = "bitwise inversion (`~`)" if token.text == "~" else f"a starred value (`{token.text}`)"
                 self.forbid(token.span, f"{what} is not allowed in a condition")
                 return Refused(token.span, (self._binary(_PREFIX),))
+        if token.kind == "keyword" and token.text == "lambda":
+            return self._skip("lambda is not allowed in a condition")
         if token.kind == "keyword" and token.text in ("await", "yield"):
             self.advance()
             self.forbid(token.span, f"`{token.text}` is not allowed in a condition")

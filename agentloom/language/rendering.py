@@ -166,5 +166,8 @@ def missing_error(placeholder: Placeholder, state: Mapping[str, Any]) -> Templat
 
 
 def _format_error(placeholder: Placeholder, value: Any) -> TemplateError:
+    if not placeholder.spec:
+        message = f"`{placeholder.name}` can't be written as text; its number is too long"
+        return TemplateError(message, start=placeholder.span.start, end=placeholder.span.end)
     message = f"broken template: format spec `{placeholder.spec}` of `{placeholder.name}` doesn't fit {kind_of(value)}"
     return TemplateError(message, start=placeholder.span.start, end=placeholder.span.end)

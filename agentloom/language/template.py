@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
@@ -27,6 +27,7 @@ _BRACE = re.compile(r"[{}]")
 _STOP = re.compile(r"[{}\n\r]")
 _ROOT_END = re.compile(r"[.\[\]!:]")
 _STATE = re.compile(r"state[.\[]")
+_HALF_END = re.compile(r"[^\w\-.\[\]]")
 _WORDS = re.compile(rf"{NAME.pattern}(?: +{NAME.pattern})*")
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?([0-9]+)?[,_]?(?:\.([0-9]+))?[bcdeEfFgGnosxX%]?", re.DOTALL)
 _EMBEDDED = re.compile(r"\{(?:state[.\[][^{}\n\r]*|[^\W\d][\w\-]*(?:\.[\w\-]+|\[[^\[\]{}\s\"']+\])*)\}")
@@ -126,6 +127,23 @@ def bare_reference(value: str) -> Placeholder | None:
     return Placeholder(whole, "state", tuple(parts), tuple(spans), value, whole, bare=True)
 
 
+def open_reference(value: str, start: int) -> Placeholder:
+    """Return what is typed so far of a path that begins at ``start``; it ends at the first character no path holds."""
+    first = NAME.match(value, start)
+    end = first.end() if first else start
+    is_state = first is not None and first.group() == "state"
+    limit = _HALF_END.search(value, end)
+    parts, spans, reached, fault = scan_segments(value, end, limit.start() if limit else len(value))
+    if fault is not None:
+        reached = max(reached, fault.span.end)
+    if first is not None and not is_state:
+        parts.insert(0, first.group())
+        spans.insert(0, Span(*first.span()))
+    span = Span(start, reached)
+    root: Root = "state" if is_state else "flat"
+    return Placeholder(span, root, tuple(parts), tuple(spans), value[start:reached], span, closed=False)
+
+
 def read_field(value: str, start: int, end: int) -> Placeholder | Fault:
     """Return the placeholder in ``value[start:end]``, braces included, or what is wrong with it.
 
@@ -145,7 +163,7 @@ def read_field(value: str, start: int, end: int) -> Placeholder | Fault:
         if _WORDS.fullmatch(root.strip(" ")) is None:
             shown = _shown(value[start:end])
             return _literal(value, start, end, f"{shown} is no placeholder; double the braces to write them as text")
-        if root.isdigit():
+        if root.isascii() and root.isdigit():
             return _literal(value, start, end, f"`{root}` is no state key; double the braces to write them as text")
         if at < last and value[at] == ":" and value[at + 1 : at + 2].isspace():
             shown = _shown(value[start:end])
@@ -281,18 +299,13 @@ class _Parser:
                 self.faults.append(Fault("template", Span(start, closing.end()), message))
                 self._literal.append(value[start : closing.end()])
                 return closing.end()
-        parts, spans, reached, _ = scan_segments(value, start + 6, stop)
-        name = Span(start + 1, reached)
-        self.open.append(
-            Placeholder(
-                Span(start, stop), "state", tuple(parts), tuple(spans), value[name.start : name.end], name, closed=False
-            )
-        )
         return self._unclosed(start, stop)
 
     def _unclosed(self, start: int, resume: int) -> int:
         message = "`{` is never closed; add `}`, or write `{{` for a brace in the text"
         self.faults.append(Fault("template", Span(start, start + 1), message, "{{", DOUBLE_BRACES))
+        half = open_reference(self.value, start + 1)
+        self.open.append(replace(half, span=Span(start, half.span.end)))
         self._literal.append(self.value[start:resume])
         return resume
 
