@@ -15,6 +15,7 @@ from agentloom.diagnostics import Diagnostic, Finding, has_errors
 from agentloom.model.catalogue import Block
 from agentloom.syntax.nodes import Mapping as MappingNode
 from agentloom.syntax.nodes import Node, Scalar
+from agentloom.syntax.scalars import text_span
 from agentloom.syntax.tree import Tree, Unit
 from agentloom.text import LineTable, Source, Span
 
@@ -31,6 +32,13 @@ class Located:
     key: Scalar
     value: Node
     via: Span | None = None
+
+
+def word_span(node: Node) -> Span:
+    """Return where the text of a value stands: inside its quotes, where it has any; the whole value otherwise."""
+    if isinstance(node, Scalar) and node.value and node.style in ("single", "double"):
+        return text_span(node, 0, len(node.value))
+    return node.span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +64,10 @@ class Facts:
         return value if isinstance(value, str) else None
 
     def span_of(self, name: str) -> Span:
-        """Return the span of a field's value, or of its key where the value is empty, or of the mapping's first key."""
+        """Return where a field's value stands (quotes left out), its key where it is empty, or the mapping's first key."""
         found = self.fields.get(name)
         if found is not None:
-            return found.value.span if found.value.span.end > found.value.span.start else found.key.span
+            return word_span(found.value) if found.value.span.end > found.value.span.start else found.key.span
         return self.first
 
     def key_span(self, name: str) -> Span:
@@ -102,8 +110,10 @@ class Step:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The names in `depends_on` that are texts, as written."""
+        """The names in `depends_on` that are texts, as written; a lone text, which is a fault of shape, counts as a list of it."""
         value = self.facts.data.get("depends_on")
+        if isinstance(value, str):
+            return (value,)
         return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
 
 

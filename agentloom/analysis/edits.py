@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence as Sequence_
 from typing import Protocol
 
 from agentloom.diagnostics import Edit
 from agentloom.model.catalogue import Field
-from agentloom.syntax.nodes import Mapping, Node, Scalar, Sequence
+from agentloom.syntax.nodes import Alias, Entry, Mapping, Node, Scalar, Sequence
 from agentloom.syntax.quoting import quote, requote
 from agentloom.syntax.scalars import text_span
 from agentloom.text import Span, newline_of
 
 Edits = tuple[Edit, ...]
+
+_COMMA = re.compile(r"\s*,")
 
 
 class _HasKeyAndValue(Protocol):
@@ -29,7 +32,7 @@ class _HasKeyAndValue(Protocol):
 
 def replace_value(node: Scalar, value: str) -> Edits:
     """Replace a scalar's value, keeping its kind of quotes where that is possible."""
-    return (Edit(node.span, requote(node.raw, node.style, value)),)
+    return (Edit(node.span, requote(node.raw, node.style, value, flow=True)),)
 
 
 def rename_key(node: Scalar, name: str) -> Edits:
@@ -108,52 +111,70 @@ def skeleton(field: Field) -> str:
     return {"string": '""', "integer": "1", "number": "1", "boolean": "false", "array": "[]", "object": "{}"}[kind]
 
 
-def indent_of(text: str, offset: int) -> str:
-    """Return the white space that the line of ``offset`` begins with."""
+def line_start(text: str, offset: int) -> int:
+    """Return where the line of ``offset`` begins; lines end at LF, CRLF or CR."""
     start = text.rfind("\n", 0, offset) + 1
-    return re.match(r"[ \t]*", text[start:offset]).group()  # type: ignore[union-attr]
+    return max(start, text.rfind("\r", start, offset) + 1)
 
 
 def column_of(text: str, offset: int) -> int:
-    """Return the 0-based column of ``offset``."""
-    return offset - (text.rfind("\n", 0, offset) + 1)
+    """Return the 0-based column of ``offset``; a byte order mark takes none."""
+    start = line_start(text, offset)
+    return offset - start - (1 if text.startswith("\ufeff", start) else 0)
 
 
 def line_end(text: str, offset: int) -> int:
-    """Return the offset of the line break behind ``offset``, or of the text's end; a CR before LF belongs to the break."""
+    """Return the offset of the line break behind ``offset``, or of the text's end."""
     end = text.find("\n", offset)
-    if end < 0:
-        return len(text)
-    return end - 1 if end > offset and text[end - 1] == "\r" else end
+    end = len(text) if end < 0 else end
+    earlier = text.find("\r", offset, end)
+    return end if earlier < 0 else earlier
 
 
 def after_break(text: str, offset: int) -> int:
-    """Return the offset of the next line's start, or of the text's end."""
-    end = text.find("\n", offset)
-    return len(text) if end < 0 else end + 1
+    """Return the offset behind the line break that follows ``offset``, or of the text's end."""
+    end = line_end(text, offset)
+    return end + (2 if text.startswith("\r\n", end) else 1 if end < len(text) else 0)
 
 
-def add_entry(text: str, node: Mapping, name: str, value: str) -> Edits:
-    """Add ``name: value`` to a mapping: behind its last entry in block style, inside the braces in flow style."""
+def add_entry(text: str, node: Mapping, name: str, value: str, *after: str) -> Edits:
+    """Add ``name: value`` to a mapping: in block style on a line of its own behind the last entry among ``after``, else `id`, `type`
+    and `name`, else the first; inside the braces in flow style.
+    """
     if node.flow:
         close = node.span.end - 1
-        if text[close : close + 1] != "}":
+        if text[close : close + 1] != "}" or close <= node.span.start:
             return ()
         if not node.entries:
             return (Edit(Span(node.span.start + 1, close), f"{name}: {value}"),)
         end = _end_of(node.entries[-1].value, node.entries[-1].key)
+        if text[end - 1] == ":":  # an empty value: the comma may not touch the colon
+            return (Edit(Span(end, end), f" , {name}: {value}"),)
         return (Edit(Span(end, end), f", {name}: {value}"),)
     if not node.entries:
         return ()
-    first = node.entries[0].key
-    column = column_of(text, first.span.start)
-    # behind the first entry that ends on its own line, so that keys stay near the top and nothing is split
-    anchor = node.entries[0]
-    for entry in node.entries:
-        if isinstance(entry.key, Scalar) and entry.key.value in ("id", "type", "name"):
-            anchor = entry
+    column = column_of(text, node.entries[0].key.span.start)
+    behind = next((named for named in ((*after,), ("id", "type", "name")) if _last(node, named)), ())
+    anchor = _last(node, behind) or node.entries[0]
     end = line_end(text, max(_end_of(anchor.value, anchor.key), anchor.key.span.end))
     return (Edit(Span(end, end), f"{newline_of(text, end)}{' ' * column}{name}: {value}"),)
+
+
+def _last(node: Mapping, names: tuple[str, ...]) -> Entry | None:
+    """Return the last entry of one of these names behind which a line can be added."""
+    for entry in reversed(node.entries):
+        if isinstance(entry.key, Scalar) and entry.key.value in names and not _keeps_blank_lines(entry.value):
+            return entry
+    return None
+
+
+def _keeps_blank_lines(node: Node) -> bool:
+    """Tell whether the blank lines behind a value may belong to it (`|+`)."""
+    while isinstance(node, (Mapping, Sequence)):
+        if node.flow or not (node.entries if isinstance(node, Mapping) else node.items):
+            return False
+        node = node.entries[-1].value if isinstance(node, Mapping) else node.items[-1]
+    return isinstance(node, Scalar) and node.style in ("literal", "folded") and "+" in node.raw[:3]
 
 
 def _end_of(value: Node, key: Node) -> int:
@@ -184,20 +205,45 @@ def remove_entry(text: str, node: Mapping, key: Node, value: Node) -> Edits:
 
 
 def remove_item(text: str, node: Sequence, index: int) -> Edits:
-    """Remove one item of a list: the whole line in block style, with its comma in flow style."""
+    """Remove one item of a list: its lines in block style, itself and a comma in flow style. None for an anchored item."""
     item = node.items[index]
-    if node.flow:
-        if index + 1 < len(node.items):
-            return (Edit(Span(item.span.start, node.items[index + 1].span.start), ""),)
-        if index > 0:
-            return (Edit(Span(node.items[index - 1].span.end, item.span.end), ""),)
-        return (Edit(Span(item.span.start, item.span.end), ""),)
-    line_start = text.rfind("\n", 0, item.span.start) + 1
-    if text[line_start : item.span.start].strip(" ") != "-":
+    if not isinstance(item, Alias) and (item.anchor is not None or item.tag is not None):
         return ()
-    if len(node.items) == 1:
-        return (Edit(Span(node.span.start, item.span.end), "[]"),)
-    return (Edit(Span(line_start, after_break(text, item.span.end)), ""),)
+    if node.flow:
+        return _out_of_flow(text, [i.span for i in node.items], index, node.span.end - 1)
+    line = line_start(text, item.span.start)
+    if text[line : item.span.start].strip(" ") != "-":
+        return ()
+    if len(node.items) > 1:
+        return (Edit(Span(line, after_break(text, item.span.end)), ""),)
+    before = text[: node.span.start].rstrip(" \t\r\n")
+    if before.endswith(":"):
+        return (Edit(Span(len(before), item.span.end), " []"),)
+    return (Edit(Span(node.span.start, item.span.end), "[]"),)
+
+
+def _out_of_flow(text: str, parts: Sequence_[Span], at: int, close: int) -> Edits:
+    """Take one of the ``parts`` of a collection in brackets out, with one comma; comments between parts stay."""
+    part = parts[at]
+    if at + 1 < len(parts):
+        behind = text[part.end : parts[at + 1].start]
+        if "#" not in behind:
+            return (Edit(Span(part.start, parts[at + 1].start), ""),)
+        comma = behind.find(",")
+        if comma > behind.find("#"):
+            return ()
+        return (Edit(Span(part.start, part.end + comma + 1), ""),)
+    if at > 0:
+        before = text[parts[at - 1].end : part.start]
+        if "#" not in before:
+            return (Edit(Span(parts[at - 1].end, part.end), ""),)
+        comma = before.find(",")
+        if comma > before.find("#"):
+            return ()
+        start = parts[at - 1].end + comma
+        return (Edit(Span(start, start + 1), ""), Edit(part, ""))
+    trailing = _COMMA.match(text, part.end, close)
+    return (Edit(Span(part.start, trailing.end() if trailing else part.end), ""),)
 
 
 def add_item(text: str, fields: MappingABC[str, _HasKeyAndValue], owner: Mapping, name: str, value: str) -> Edits:

@@ -20,6 +20,8 @@ YIELDS_TO: tuple[tuple[str, str], ...] = (
     ("AL304", "AL011"),
     ("AL105", "AL011"),
     ("AL202", "AL203"),
+    ("AL205", "AL202"),
+    ("AL205", "AL203"),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agentloom.analysis.document import Facts
@@ -10,18 +10,40 @@ from agentloom.analysis.rules.templates import cures
 from agentloom.analysis.symbols import Leaf
 from agentloom.diagnostics import Finding
 from agentloom.language.expression import Expression, parse_expression
+from agentloom.language.tree import Compare, CompareOperator, Constant, Unary
+from agentloom.language.truth import canonical_text
 from agentloom.syntax.scalars import text_span
 from agentloom.text import Span
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition of a router. ``constant`` is None unless it is always true or always false; ``canonical`` compares two of
-    them regardless of spacing and quotes (empty when it can't be read)."""
+    """One condition of a router. ``span`` is where its text stands; ``constant`` is None unless it is always true or false.
+
+    ``canonical`` compares two of them regardless of spacing and quotes (empty when it can't be read); ``opposites`` are the
+    canonical texts of conditions that are true whenever this one is false.
+    """
 
     span: Span
     constant: bool | None
     canonical: str
+    opposites: tuple[str, ...]
+    plain_true: bool
+    """Whether it is just `True`: meant as a default."""
+
+
+_OPPOSITE: Mapping[CompareOperator, CompareOperator] = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+    "in": "not in",
+    "not in": "in",
+    "is": "is not",
+    "is not": "is",
+}
 
 
 def _expressions(facts: Facts) -> Iterator[tuple[Leaf, Expression]]:
@@ -33,10 +55,34 @@ def _expressions(facts: Facts) -> Iterator[tuple[Leaf, Expression]]:
 def conditions(facts: Facts) -> list[Condition]:
     """Return the conditions of a router, in order."""
     return [
-        Condition(leaf.node.span, expression.constant, expression.canonical)
+        Condition(
+            _text_of(leaf),
+            expression.constant,
+            expression.canonical,
+            _opposites(expression) if expression.canonical else (),
+            isinstance(expression.tree, Constant) and expression.tree.value is True,
+        )
         for leaf, expression in _expressions(facts)
         if leaf.key.startswith("conditions.")
     ]
+
+
+def _text_of(leaf: Leaf) -> Span:
+    """Return where a scalar's text stands, without quotes, block header and blanks around it."""
+    value = leaf.node.value
+    start = len(value) - len(value.lstrip())
+    return text_span(leaf.node, start, max(start, len(value.rstrip()))) if value.strip() else leaf.node.span
+
+
+def _opposites(expression: Expression) -> tuple[str, ...]:
+    tree = expression.tree
+    found = [canonical_text(Unary(tree.span, "not", tree))]
+    if isinstance(tree, Unary) and tree.operator == "not":
+        found.append(canonical_text(tree.operand))
+    elif isinstance(tree, Compare) and len(tree.rest) == 1:
+        operator, second = tree.rest[0]
+        found.append(canonical_text(Compare(tree.span, tree.first, ((_OPPOSITE[operator], second),))))
+    return tuple(found)
 
 
 def _of_kind(facts: Facts, kind: str, code: str) -> Iterator[Finding]:
@@ -81,15 +127,13 @@ def unknown_name(facts: Facts) -> Iterator[Finding]:
 def constant_condition(facts: Facts) -> Iterator[Finding]:
     """A condition is always true or always false.
 
-    It reads nothing from the state, so it never decides anything. (A last condition that is plainly `True` is taken as a default.)
+    It reads nothing from the state that could change it, so it never decides anything. `state.kind == 'a' or 'b'` is always true,
+    since the text `'b'` is. (A plain `True` is taken as a default.)
 
     Compare something from the state, or use `default`.
     """
-    found = [(leaf, e) for leaf, e in _expressions(facts) if leaf.key.startswith("conditions.")]
-    for at, (leaf, expression) in enumerate(found):
-        if expression.constant is None or expression.faults:
+    for condition in conditions(facts):
+        if condition.constant is None or condition.plain_true:
             continue
-        if expression.constant and at == len(found) - 1 and leaf.node.value.strip() == "True":
-            continue
-        word = "true" if expression.constant else "false"
-        yield Finding("AL305", leaf.node.span, f"this condition is always {word}; compare something from `state`")
+        word = "true" if condition.constant else "false"
+        yield Finding("AL305", condition.span, f"this condition is always {word}; compare something from `state`")

@@ -5,34 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentloom.analysis import edits
-from agentloom.analysis.document import Facts, Step, WorkflowDocument
+from agentloom.analysis.document import Facts, Step, WorkflowDocument, word_span
 from agentloom.analysis.graph import find_cycles
 from agentloom.analysis.values import suggest
 from agentloom.diagnostics import Edit, Finding, Fix, Related
-from agentloom.syntax.nodes import Alias, Scalar, Sequence
+from agentloom.syntax.nodes import Alias, Node, Scalar, Sequence
 from agentloom.text import Span
 
 
 def dependency_items(facts: Facts) -> list[tuple[str, Span, int]]:
-    """Return the names in `depends_on` with their spans and indices; wrong types are left out."""
+    """Return the names in `depends_on` with their spans and indices; other types are left out, a lone text counts as a list."""
     found = facts.fields.get("depends_on")
     node = found.value if found else None
     if isinstance(node, Alias):
         node = node.target
-    if not isinstance(node, Sequence):
-        return []
-    items: list[tuple[str, Span, int]] = []
     values = facts.data.get("depends_on")
-    for at, item in enumerate(node.items):
-        target = item.target if isinstance(item, Alias) else item
-        if isinstance(target, Scalar) and isinstance(values, list) and isinstance(values[at], str):
-            items.append((target.value, item.span, at))
-    return items
+    if isinstance(node, Scalar) and isinstance(values, str):
+        return [(values, word_span(node), 0)]
+    if not isinstance(node, Sequence) or not isinstance(values, list):
+        return []
+    return [
+        (value, word_span(item), at)
+        for at, (item, value) in enumerate(zip(node.items, values, strict=False))
+        if isinstance(value, str)
+    ]
 
 
 def _list_of(facts: Facts) -> Sequence | None:
     found = facts.fields.get("depends_on")
     return found.value if found and isinstance(found.value, Sequence) else None
+
+
+def _written(facts: Facts, index: int) -> Scalar | None:
+    """Return an item of `depends_on` that stands there itself, not through an alias."""
+    found = facts.fields.get("depends_on")
+    node: Node | None = found.value if found else None
+    if isinstance(node, Sequence):
+        node = node.items[index]
+    return node if isinstance(node, Scalar) else None
 
 
 def _drop(facts: Facts, index: int) -> tuple[Edit, ...]:
@@ -82,9 +92,8 @@ def unknown_dependency(document: WorkflowDocument) -> Iterator[Finding]:
             cure = f"did you mean `{near}`?" if near else "define it or remove it from `depends_on`"
             found = Finding("AL202", span, f"step `{name}` is not defined; {cure}")
             fixes: list[Fix] = []
-            node = _list_of(step.facts)
-            item = node.items[index] if node is not None else None
-            if near and isinstance(item, Scalar):
+            item = _written(step.facts, index)
+            if near and item is not None:
                 fixes.append(Fix(f"change to `{near}`", edits.replace_value(item, near), safe=False))
             fixes.extend(_removal(step.facts, name, index))
             yield Finding(found.code, span, found.message, fixes=tuple(fixes)).shift(step.base)
@@ -112,34 +121,44 @@ def dependency_cycle(document: WorkflowDocument) -> Iterator[Finding]:
 
     None of them could ever start, nor anything after them.
 
-    Take one of the dependencies out; the fix removes the one that closes the ring.
+    Take one of the dependencies out. The fix offers the only one that leads to a step further down in the file, which is most
+    likely the odd one, and the one that closes the ring.
     """
     for loop in find_cycles(document.graph.dependencies):
         edges = list(zip(loop, (*loop[1:], loop[0]), strict=True))
-        places: list[Span | None] = []
-        for step_id, need in edges:
-            step = document.by_id[step_id]
-            span = next((span for name, span, _ in dependency_items(step.facts) if name == need), None)
-            places.append(step.place(span) if span is not None else None)
-        closing, back = edges[-1]
-        step = document.by_id[closing]
-        index = next(index for name, _, index in dependency_items(step.facts) if name == back)
-        fixes = tuple(
-            Fix(fix.title, tuple(Edit(edit.span.shift(step.base), edit.text) for edit in fix.edits), fix.safe)
-            for fix in _removal(step.facts, back, index)
-        )
+        found = [_edge(document, step_id, need) for step_id, need in edges]
+        step, span, _ = found[-1]
         shown = " -> ".join((*loop, loop[0])) if len(loop) <= 12 else " -> ".join((*loop[:6], "…", *loop[-5:], loop[0]))
         yield Finding(
             "AL204",
-            places[-1] or step.name_span,
+            step.place(span),
             f"steps depend on each other in a ring: `{shown}`; take one of these dependencies out",
             related=tuple(
-                Related(place, f"`{step_id}` depends on `{need}`")
-                for (step_id, need), place in zip(edges, places, strict=True)
-                if place is not None
+                Related(step.place(span), f"`{step_id}` depends on `{need}`")
+                for (step_id, need), (step, span, _) in zip(edges, found, strict=True)
             ),
-            fixes=fixes,
+            fixes=tuple(fix for at in _odd_ones(document, edges) for fix in _cut(*found[at], edges[at])),
         )
+
+
+def _edge(document: WorkflowDocument, step_id: str, need: str) -> tuple[Step, Span, int]:
+    """Return the step of an edge, and where in its `depends_on` the edge stands."""
+    step = document.by_id[step_id]
+    span, index = next((span, index) for name, span, index in dependency_items(step.facts) if name == need)
+    return step, span, index
+
+
+def _odd_ones(document: WorkflowDocument, edges: list[tuple[str, str]]) -> list[int]:
+    """Return which edges of a ring to take out: the only one that points down the file, if there is one; the closing one."""
+    down = [at for at, (a, b) in enumerate(edges) if document.by_id[b].index > document.by_id[a].index]
+    closing = len(edges) - 1
+    return [down[0], closing] if len(down) == 1 and down[0] != closing else [closing]
+
+
+def _cut(step: Step, span: Span, index: int, edge: tuple[str, str]) -> Iterator[Fix]:
+    gone = tuple(Edit(edit.span.shift(step.base), edit.text) for edit in _drop(step.facts, index))
+    if gone:
+        yield Fix(f"remove `{edge[1]}` from the `depends_on` of `{edge[0]}`", gone, safe=False)
 
 
 def repeated_dependency(facts: Facts) -> Iterator[Finding]:
@@ -177,7 +196,7 @@ def implied_dependency(document: WorkflowDocument) -> Iterator[Finding]:
             known = document.by_id.get(name)
             if known is None or known.type == "router" or name == step.id:
                 continue
-            over = next((o for o, _, _ in items if o != name and graph.is_upstream(name, o)), None)
+            over = next((o for o, _, _ in items if o not in (name, step.id) and graph.is_upstream(name, o)), None)
             if over is not None:
                 yield Finding(
                     "AL206",

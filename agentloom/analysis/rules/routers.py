@@ -39,8 +39,8 @@ def unknown_target(document: WorkflowDocument) -> Iterator[Finding]:
         if step.type != "router":
             continue
         for place in targets(step.facts):
-            if place.name in document.by_id:
-                continue
+            if place.name in document.by_id or not place.name:
+                continue  # an empty one has said so already (AL106)
             near = suggest(document, "step", place.name, step)
             cure = f"did you mean `{near}`?" if near else "define it or choose another"
             node = _node_at(step.facts, place.key)
@@ -70,6 +70,11 @@ def ungated_target(document: WorkflowDocument) -> Iterator[Finding]:
             if target is None or place.name in told or step.id in target.needs:
                 continue
             told.add(place.name)
+            if any(
+                need not in document.by_id and suggest(document, "step", need, target) == step.id
+                for need in target.needs
+            ):
+                continue  # a misspelled `depends_on`, which says so itself
             if target is step:
                 yield Finding(
                     "AL208",
@@ -149,25 +154,27 @@ def _listing(names: set[str]) -> str:
 def router_without_default(facts: Facts) -> Iterator[Finding]:
     """A router has conditions and no `default`.
 
-    When no condition is true, the router fails, and the run with it.
+    When no condition is true, the router fails, and the run with it. A last condition `True` is as good as a default, and so
+    are two conditions of which one is always true, such as `state.done` and `not state.done`.
 
-    Add a `default`, or make the last condition `True`.
+    Add a `default`.
     """
     if facts.data.get("type") != "router" or facts.data.get("default") is not None:
         return
     found = conditions(facts)
-    if not found or any(c.constant is True for c in found):
+    told = {condition.canonical for condition in found}
+    if not found or any(c.constant is True or not told.isdisjoint(c.opposites) for c in found):
         return
     last = facts.data["conditions"][-1] if isinstance(facts.data.get("conditions"), list) else None
     target = last.get("target") if isinstance(last, dict) else None
     fixes: tuple[Fix, ...] = ()
     if isinstance(facts.node, Mapping) and isinstance(target, str) and "default" not in facts.fields:
-        added = edits.add_entry(facts.unit.text, facts.node, "default", edits.quoted(target, facts.node.flow))
+        added = edits.add_entry(facts.unit.text, facts.node, "default", edits.quoted(target, flow=True), "conditions")
         fixes = (Fix(f"add `default: {target}`", added, safe=False),) if added else ()
     yield Finding(
         "AL210",
         facts.key_span("conditions"),
-        "no condition may be true, and the run then fails; add a `default`",
+        "the run fails when none of the conditions is true; add a `default`",
         fixes=fixes,
     )
 
@@ -186,7 +193,7 @@ def unreachable_condition(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 "AL211",
                 condition.span,
-                "an earlier condition is always true, so this one never decides; remove it or move it up",
+                "an earlier condition is always true, so this one never decides; change their order",
                 related=(Related(always, "this one is always true"),),
             )
         elif condition.canonical and condition.canonical in seen:
@@ -198,5 +205,5 @@ def unreachable_condition(facts: Facts) -> Iterator[Finding]:
             )
         if condition.canonical:
             seen.setdefault(condition.canonical, condition.span)
-        if condition.constant is True and always is None:
+        if condition.plain_true and always is None:  # others that are always true are themselves the mistake (AL305)
             always = condition.span
