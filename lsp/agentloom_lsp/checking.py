@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from agentloom.analysis.classify import classify
-from agentloom.analysis.context import Context
+from agentloom.analysis.context import Context, path_of
 from agentloom.analysis.document import FileKind, WorkflowDocument
 from agentloom.analysis.settings import matches_glob
 from agentloom.text import LineTable, Source, Span
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom_lsp import uris
 from agentloom_lsp.client import Client
 from agentloom_lsp.convert import Places
@@ -25,7 +27,39 @@ class Door(Protocol):
     """The analysis, as the server sees it."""
 
     def __call__(self, source: Source, context: Context, cache: Any, kind: FileKind) -> WorkflowDocument:
-        """Return the checked document; ``cache`` is what ``new_memory`` made for it."""
+        """Return the checked document; ``cache`` is kept per document, and empty for the first check."""
+
+
+class Memory:
+    """What is kept from one check of a document to the next. For one check at a time.
+
+    ``cache`` is the analysis' own. The context stays the same object as long as the settings do, since the cache goes by it;
+    ``asked`` holds every file that was read or looked for meanwhile.
+    """
+
+    __slots__ = ("_context", "_workspace", "asked", "cache")
+
+    def __init__(self, workspace: Workspace, cache: Any) -> None:
+        self._workspace = workspace
+        self._context: Context | None = None
+        self.cache = cache
+        self.asked: set[Path] = set()
+
+    def context(self, path: Path | None) -> Context:
+        """Return the context to check a file in."""
+        settings = self._workspace.settings(path)
+        if self._context is None or self._context.settings is not settings:
+            self.asked = set()
+            self._context = Context(settings, read_text=self._read, exists=self._exists, tools=BUILTIN_TOOLS)
+        return self._context
+
+    def _read(self, path: Path) -> str:
+        self.asked.add(path)
+        return self._workspace.read_text(path)
+
+    def _exists(self, path: Path) -> bool:
+        self.asked.add(path)
+        return self._workspace.exists(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +69,12 @@ class Shown:
     source: Source
     language_id: str
     kind: FileKind | None
-    memory: Any
+    memory: Memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
-    """The outcome. ``ours`` tells whether it is a file of ours; ``files`` are the keys of the files that were read.
+    """The outcome. ``ours`` tells whether it is a file of ours; ``files`` are the files that were read or looked for.
 
     ``document`` is None when it isn't, or when the check itself failed.
     """
@@ -50,18 +84,22 @@ class Checked:
     document: WorkflowDocument | None
     reports: tuple[Report, ...] = ()
     result_id: str = ""
-    files: frozenset[str] = frozenset()
+    files: frozenset[Path] = frozenset()
+
+    def depends_on(self, keys: Set[str]) -> bool:
+        """Tell whether one of these files, given by their keys, was read or looked for."""
+        return any(uris.path_key(path) in keys for path in self.files)
 
 
 def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Checked:
     """Check a text. Never raises: what goes wrong inside is logged and becomes one diagnostic."""
-    path = Context().path_of(shown.source.uri)
-    context = workspace.context(path)
+    path = path_of(shown.source.uri)
+    context = shown.memory.context(path)
     kind = kind_of(shown, path, context)
     if kind is None:
         return Checked(shown.source, False, None, result_id=result_id(()))
     try:
-        document = door(shown.source, context, shown.memory, kind)
+        document = door(shown.source, context, shown.memory.cache, kind)
         reports = Reporter(document, client, workspace.read_text, workspace.uri_of).reports()
     except Exception:
         logger.exception("the check of %s failed", shown.source.uri)
@@ -73,7 +111,7 @@ def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Che
         document,
         tuple(reports),
         result_id(reports),
-        frozenset(uris.path_key(file) for file in document.files),
+        document.files.union(shown.memory.asked),
     )
 
 

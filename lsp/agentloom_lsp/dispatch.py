@@ -164,12 +164,12 @@ class _Wire(NamedTuple):
     request: Callable[[str, Any], Awaitable[Any]]
 
 
-def run_session(channel: Channel, client: Client, door: Door, new_memory: Callable[[], Any]) -> int:
+def run_session(channel: Channel, client: Client, door: Door, new_cache: Callable[[], Any]) -> int:
     """Serve a client that has introduced itself, until it leaves; return the exit code."""
-    return asyncio.run(_serve(channel, client, door, new_memory))
+    return asyncio.run(_serve(channel, client, door, new_cache))
 
 
-async def _serve(channel: Channel, client: Client, door: Door, new_memory: Callable[[], Any]) -> int:
+async def _serve(channel: Channel, client: Client, door: Door, new_cache: Callable[[], Any]) -> int:
     loop = asyncio.get_running_loop()
     stopped: asyncio.Future[int] = loop.create_future()
     protocol = LanguageServer(NAME, __version__, protocol_cls=AgentloomProtocol).protocol
@@ -185,7 +185,7 @@ async def _serve(channel: Channel, client: Client, door: Door, new_memory: Calla
 
     protocol.stop = stop
     protocol.set_writer(_Writer(channel))
-    session = Session(loop, client, _Wire(protocol.tell, protocol.ask), door, new_memory)
+    session = Session(loop, client, _Wire(protocol.tell, protocol.ask), door, new_cache)
     for feature in FEATURES:
         protocol.fm.feature(feature.method)(guarded(session, feature))
     if client.process_id is not None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from agentloom.text import Source
 from agentloom_lsp import uris
-from agentloom_lsp.checking import Checked, Door, Shown, check
+from agentloom_lsp.checking import Checked, Door, Memory, Shown, check
 from agentloom_lsp.client import Client
 from agentloom_lsp.documents import Document, Documents
 from agentloom_lsp.scheduler import Scheduler
@@ -38,7 +38,7 @@ class Session:
     """Everything the handlers work on. Its methods are called in the loop's thread."""
 
     def __init__(
-        self, loop: AbstractEventLoop, client: Client, wire: Wire, door: Door, new_memory: Callable[[], Any]
+        self, loop: AbstractEventLoop, client: Client, wire: Wire, door: Door, new_cache: Callable[[], Any]
     ) -> None:
         self.loop = loop
         self.client = client
@@ -49,9 +49,11 @@ class Session:
         self.scheduler: Scheduler[Checked] = Scheduler(
             clock=loop, prepare=self._prepare, submit=self._submit, deliver=self._deliver
         )
-        self.survey = Survey(self.documents, self.workspace, self.worker, self.scheduler, self.run_check, new_memory)
+        self.survey = Survey(
+            self.documents, self.workspace, self.worker, self.scheduler, self.run_check, self.new_memory
+        )
         self._door = door
-        self._new_memory = new_memory
+        self._new_cache = new_cache
         self._spread: dict[str, Source] = {}
         self._said: set[str] = set()
         self._asking: set[asyncio.Task[None]] = set()
@@ -83,7 +85,7 @@ class Session:
         self._recheck(
             key
             for key, _ in self.documents
-            if (checked := self.scheduler.latest(key)) is not None and not checked.files.isdisjoint(keys)
+            if (checked := self.scheduler.latest(key)) is not None and checked.depends_on(keys)
         )
 
     def recheck_all(self) -> None:
@@ -122,6 +124,10 @@ class Session:
         """Check a text. For the worker's thread."""
         return check(shown, self.workspace, self.client, self._door)
 
+    def new_memory(self) -> Memory:
+        """Return an empty memory for the checks of one document."""
+        return Memory(self.workspace, self._new_cache())
+
     def log_once(self, what: str, error: BaseException) -> None:
         """Tell the log, and the client's, that something went wrong inside; the same thing only once."""
         if self.say_once(f"`{what}` failed with {type(error).__name__}; standard error tells more", ERROR):
@@ -140,7 +146,7 @@ class Session:
         if document is None:
             return None
         if document.memory is None:
-            document.memory = self._new_memory()
+            document.memory = self.new_memory()
         shown = Shown(document.source, document.language_id, document.kind, document.memory)
         return lambda: self.run_check(shown)
 

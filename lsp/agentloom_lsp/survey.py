@@ -11,7 +11,7 @@ from agentloom.analysis.context import read_from_disk
 from agentloom.analysis.settings import Settings
 from agentloom.text import Source
 from agentloom_lsp import uris
-from agentloom_lsp.checking import Checked, Shown
+from agentloom_lsp.checking import Checked, Memory, Shown
 from agentloom_lsp.documents import Documents
 from agentloom_lsp.scheduler import Scheduler
 from agentloom_lsp.worker import CLOSED, Worker
@@ -40,7 +40,7 @@ class Survey:
         worker: Worker,
         scheduler: Scheduler[Checked],
         run_check: Callable[[Shown], Checked],
-        new_memory: Callable[[], Any],
+        new_memory: Callable[[], Memory],
     ) -> None:
         self._documents = documents
         self._workspace = workspace
@@ -66,7 +66,7 @@ class Survey:
         self._known = {path: known for path, known in self._known.items() if path in there}
 
     def _closed(self, path: Path) -> Checked | None:
-        settings = self._workspace.context(path).settings
+        settings = self._workspace.settings(path)
         known = self._known.get(path)
         if known is None or known.settings != settings or any(self._stamp(p) != s for p, s in known.stamps.items()):
             own = self._stamp(path)
@@ -75,8 +75,7 @@ class Survey:
             except (OSError, UnicodeDecodeError):
                 return None
             checked = self._run_check(Shown(source, "yaml", None, self._new_memory()))
-            files = checked.document.files if checked.document is not None else frozenset()
-            stamps = {path: own, **{file: self._stamp(file) for file in files}}
+            stamps = {path: own, **{file: self._stamp(file) for file in checked.files}}
             small = replace(checked, source=Source(source.uri, ""), document=None)
             known = self._known[path] = _Known(settings, stamps, small)
         return known.checked if known.checked.ours else None

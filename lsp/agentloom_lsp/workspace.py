@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from agentloom.analysis.context import Context, read_from_disk
+from agentloom.analysis.context import path_of, read_from_disk
 from agentloom.analysis.settings import PROJECT_FILE, SETTINGS_FILE, Settings, SettingsFinder, matches_glob
 from agentloom_lsp import uris
 from agentloom_lsp.documents import Documents
@@ -25,26 +25,26 @@ class Workspace:
     def __init__(self, documents: Documents, folders: Iterable[str]) -> None:
         self._documents = documents
         self._finder = SettingsFinder()
-        self._contexts: dict[int, Context] = {}
-        self._plain = Context(read_text=self.read_text)
+        self._defaults = Settings()
         self.folders: tuple[str, ...] = tuple(folders)
 
-    def context(self, path: Path | None) -> Context:
-        """Return the context to check a file in; the same one as long as its settings are the same."""
-        if path is None:
-            return self._plain
-        settings, contexts = self._finder.find(path), self._contexts
-        return contexts.setdefault(id(settings), Context(settings=settings, read_text=self.read_text))
+    def settings(self, path: Path | None) -> Settings:
+        """Return the settings that hold for a file; the same object until they are forgotten."""
+        return self._finder.find(path) if path is not None else self._defaults
 
     def forget_settings(self) -> None:
         """Read settings again: one of their files changed, or may have."""
-        # New tables, and not emptied ones: a check that is under way goes on with what it began with.
-        self._finder, self._contexts = SettingsFinder(), {}
+        # A new finder, and not an emptied one: a check that is under way goes on with what it began with.
+        self._finder = SettingsFinder()
 
     def read_text(self, path: Path) -> str:
         """Return a file's text. Raises ``OSError`` or ``UnicodeDecodeError`` when it is not open and can't be read."""
         document = self._documents.on_path(path)
         return document.source.text if document is not None else read_from_disk(path)
+
+    def exists(self, path: Path) -> bool:
+        """Tell whether there is a file: open in the editor, or on disk."""
+        return self._documents.on_path(path) is not None or path.exists()
 
     def uri_of(self, path: Path) -> str:
         """Return a file's URI as the client spells it: that of the open document, else by the folder it lies in."""
@@ -68,7 +68,7 @@ class Workspace:
         """Yield the files in the folders that may be ours, each once, sorted per folder; hidden folders are left out."""
         seen: set[str] = set()
         for folder in self.folders:
-            root = Context().path_of(folder)
+            root = path_of(folder)
             for place, folders, files in os.walk(root) if root is not None else ():
                 folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
                 for name in sorted(files):
@@ -80,5 +80,5 @@ class Workspace:
     def _may_be_ours(self, path: Path) -> bool:
         if path.name.lower().endswith(SUFFIXES):
             return True
-        settings: Settings = self._finder.find(path)
+        settings = self._finder.find(path)
         return bool(settings.workflows) and matches_glob(path, settings)

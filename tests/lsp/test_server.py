@@ -634,3 +634,13 @@ def test_the_first_answer_names_what_there_is() -> None:
     }
     assert set(handshake.capabilities(read_client(params))) == from_handlers
     assert set(handshake.capabilities(Client())) < from_handlers
+
+
+def test_a_file_that_was_looked_for_appears(tmp_path: Path, peer: Local) -> None:
+    """A missing recording is reported until it is there."""
+    uri, recording = (tmp_path / "w.loom.yaml").as_uri(), tmp_path / "answers.json"
+    peer.open(uri, "config:\n  provider: mock\n  responses_file: answers.json\n" + GOOD)
+    assert codes(peer.published(uri)) == ["AL701"]
+    recording.write_text("[]")
+    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": recording.as_uri(), "type": 1}]})
+    assert peer.published(uri) == []
