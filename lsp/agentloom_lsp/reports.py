@@ -9,15 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import agentloom
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.rules.registry import RULE_BY_CODE
 from agentloom.diagnostics import Diagnostic, Fix, Related
 from agentloom.text import LineTable, Span
-from agentloom_lsp import uris
 from agentloom_lsp.client import Client
 from agentloom_lsp.convert import Places
 
@@ -62,9 +60,8 @@ class Reporter:
             "source": SOURCE,
             "message": diagnostic.message,
         }
-        page = page_of(diagnostic.code) if client.code_pages else None
-        if page is not None:
-            report["codeDescription"] = {"href": page}
+        if client.code_pages:
+            report["codeDescription"] = {"href": RULE_BY_CODE[diagnostic.code].url}
         if diagnostic.tags and client.unnecessary:
             report["tags"] = [UNNECESSARY]
         if diagnostic.related and client.related:
@@ -102,14 +99,3 @@ class Reporter:
 def result_id(reports: Sequence[Report]) -> str:
     """Return a name for a list of diagnostics; equal lists have equal names."""
     return hashlib.blake2b(json.dumps(reports, sort_keys=True).encode(), digest_size=12).hexdigest()
-
-
-@cache
-def page_of(code: str) -> str | None:
-    """Return the address of a rule's page: the copy that comes with the package, so it opens offline; None if it has none."""
-    package = Path(agentloom.__file__).resolve().parent
-    for folder in (package, package.parent):
-        page = folder / "docs" / "rules" / f"{code}.md"
-        if page.is_file():
-            return uris.from_path(page)
-    return None

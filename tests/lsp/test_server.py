@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +19,12 @@ from pygls.protocol import default_converter
 from agentloom.analysis import analyze as analysis
 from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.text import Source
+from agentloom.text import LineTable, Source
 from agentloom_lsp import handshake
 from agentloom_lsp.client import Client, read_client
+from agentloom_lsp.convert import Encoding, Places, Position
 from agentloom_lsp.dispatch import run_session
+from agentloom_lsp.documents import Change, Document
 from agentloom_lsp.features import FEATURES
 from agentloom_lsp.handshake import shake_hands
 from agentloom_lsp.transport import Channel
@@ -155,8 +160,7 @@ def test_a_diagnostic_carries_all_it_knows(peer: Local) -> None:
     peer.open(URI, H + A + A)
     (report,) = peer.published(URI, 1)
     assert (report["code"], report["severity"], report["source"]) == ("AL201", 1, "agentloom")
-    page = ROOT / "docs" / "rules" / "AL201.md"
-    assert report.get("codeDescription") == ({"href": page.as_uri()} if page.is_file() else None)
+    assert report["codeDescription"]["href"].endswith("/docs/rules/AL201.md")
     assert report["data"]["name"] == "duplicate-step-id"
     (related,) = report["relatedInformation"]
     assert related["location"]["uri"] == URI
@@ -644,3 +648,71 @@ def test_a_file_that_was_looked_for_appears(tmp_path: Path, peer: Local) -> None
     recording.write_text("[]")
     peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": recording.as_uri(), "type": 1}]})
     assert peer.published(uri) == []
+
+
+# --- positions, and the other ways to the same verdict
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_fixes_behind_emoji_keep_the_file_whole(encoding: str) -> None:
+    """Editor case: an autofix corrupts the file when a block text holds multi-byte text."""
+    text = (
+        H
+        + "  - id: a\n    type: llm_call\n    prompt: |\n      ✓ 😀 {state.x}\n"
+        + ("    depends_on: []\n  - {id: b, type: llm_call, prompt: '😀✓', depends_on: [a, a], output: é}\n")
+    )
+    with Local() as peer:
+        peer.initialize({**FULL, "general": {"positionEncodings": [encoding]}})
+        peer.open(URI, text)
+        (report,) = [report for report in peer.published(URI, 1) if report["code"] == "AL205"]
+        document = Document(URI, "yaml", 1, text)
+        edits = report["data"]["fixes"][0]["edits"]
+        changes = [
+            Change(edit["newText"], *(Position(**edit["range"][end]) for end in ("start", "end"))) for edit in edits
+        ]
+        document.apply(reversed(changes), 2, Encoding(encoding))
+        assert document.source.text == text.replace("[a, a]", "[a]")
+        assert peer.leave() == 0
+
+
+@pytest.mark.parametrize("text", ["", "# hi\n", "---\n", "\ufeff", "\n\n\n", "- a\n", "x"])
+def test_ranges_lie_inside_the_document(peer: Local, text: str) -> None:
+    """Editor case: an empty or comment-only file gets a diagnostic past its end. The range is inside, alike for all of them."""
+    peer.open(URI, text)
+    (report,) = peer.published(URI, 1)
+    places = Places(LineTable(text), Encoding.UTF16)
+    for end in ("start", "end"):
+        place = Position(**report["range"][end])
+        assert places.position(places.offset(*place)) == place
+    assert report["code"] == "AL008"
+
+
+def test_the_command_line_says_the_same(tmp_path: Path, peer: Local) -> None:
+    """Editor case: server and CLI find different config. The same file under the same settings, word for word."""
+    inner = tmp_path / "a b" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "agentloom.toml").write_text('ignore = ["AL205"]\n')
+    (tmp_path / "a b" / "pyproject.toml").write_text('[tool.agentloom.severity]\nAL205 = "information"\n')
+    (inner / "pyproject.toml").write_text("[project]\nname = 'nothing of ours'\n")
+    path = inner / "w.yaml"
+    path.write_text(DUBIOUS + "  - {id: c, type: llm_call, prompt: '😀', depends_on: [zz]}\n")
+    peer.open(path.as_uri(), path.read_text())
+    ours = [
+        (r["code"], r["severity"], r["message"], r["codeDescription"]["href"], *Position(**r["range"]["start"]))
+        for r in peer.published(path.as_uri())
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "agentloom", "validate", "--format", "json", "--severity", "hint", str(path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    words = {"error": 1, "warning": 2, "information": 3, "hint": 4}
+    theirs = [
+        (d["code"], words[d["severity"]], d["message"], d["url"], d["line"] - 1, d["column"] - 1)
+        for d in json.loads(done.stdout)["diagnostics"]
+    ]
+    emoji = next(at for at, told in enumerate(theirs) if told[0] == "AL202")
+    theirs[emoji] = (*theirs[emoji][:5], theirs[emoji][5] + 1)  # the command line counts code points
+    assert ours == theirs
+    assert [(code, severity) for code, severity, *_ in ours] == [("AL205", 3), ("AL202", 1)]
