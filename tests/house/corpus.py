@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentloom.analysis.analyze import analyze
+from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.text import Source
@@ -18,9 +18,9 @@ def files() -> list[Path]:
     return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.yaml"))
 
 
-def check(text: str, path: Path | None = None) -> WorkflowDocument:
-    """Check a text as the file at ``path``; by default an untitled workflow."""
-    return analyze(Source(str(path) if path else "untitled:x.loom.yaml", text), Context())
+def check(text: str, path: Path | None = None, cache: AnalysisCache | None = None) -> WorkflowDocument:
+    """Check a text as the file at ``path``; by default an untitled workflow. ``cache`` as an editor keeps it between edits."""
+    return analyze(Source(str(path) if path else "untitled:x.loom.yaml", text), Context(), cache)
 
 
 def sound(document: WorkflowDocument) -> None:

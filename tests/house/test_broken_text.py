@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
@@ -11,36 +12,47 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentloom.analysis.analyze import AnalysisCache
 from tests.conftest import ROOT
 from tests.house.corpus import check, files, sound
 
 FILES = files()
 TEXTS = {path: path.read_bytes().decode("utf-8") for path in FILES if b"\0" not in path.read_bytes()}
+EVERY = 23
 IDS = [str(path.relative_to(ROOT)) for path in TEXTS]
+
+
+def edited(path: Path, texts: Iterable[str]) -> None:
+    """Check texts one after the other as an editor does, with what is known of the one before; now and then compare with
+    a check from nothing, which has to say the same.
+    """
+    cache = AnalysisCache()
+    for number, text in enumerate(texts):
+        document = check(text, path, cache)
+        sound(document)
+        if number % EVERY == 0:
+            assert document.diagnostics == check(text, path).diagnostics, text
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=IDS)
 def test_every_prefix(path: Path) -> None:
     """As if the file were being typed from the beginning."""
     text = TEXTS[path]
-    for end in range(len(text) + 1):
-        sound(check(text[:end], path))
+    edited(path, (text[:end] for end in range(len(text) + 1)))
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=IDS)
 def test_without_any_one_line(path: Path) -> None:
     """As if a line had been cut."""
     lines = TEXTS[path].splitlines(keepends=True)
-    for at in range(len(lines)):
-        sound(check("".join(lines[:at] + lines[at + 1 :]), path))
+    edited(path, ("".join(lines[:at] + lines[at + 1 :]) for at in range(len(lines))))
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=IDS)
 def test_without_any_one_character(path: Path) -> None:
     """As if a key had been missed."""
     text = TEXTS[path]
-    for at in range(len(text)):
-        sound(check(text[:at] + text[at + 1 :], path))
+    edited(path, (text[:at] + text[at + 1 :] for at in range(len(text))))
 
 
 # What YAML, templates and expressions are made of.
