@@ -57,7 +57,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "lsprotocol": ("agentloom_lsp",),
     "click": ("agentloom.cli",),
     "rich": ("agentloom.cli",),
-    "pydantic": ("agentloom.model",),
+    "pydantic": ("agentloom.model", "agentloom.tools"),
     "jsonschema": ("agentloom.analysis.rules", "agentloom.tools"),
     "anyio": ("agentloom.core", "agentloom.steps", "agentloom.providers", "agentloom.tools", "agentloom.cli"),
     "dbos": ("agentloom.durable",),

@@ -1,0 +1,114 @@
+"""The built-in tools that read and write files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Annotated, Any
+
+from agentloom.errors import ValidationError
+from agentloom.tools.base import BaseTool
+from agentloom.tools.catalogue import BUILTIN_TOOLS
+from agentloom.tools.policy import Policy
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+"""The largest file that is read: what it holds becomes state, and state is kept in memory and in checkpoints."""
+
+Encoding = Annotated[str, "The name of the text encoding."]
+
+
+class FileRead(BaseTool):
+    """`file_read`. Relative paths start at ``folder``, without one at the working directory."""
+
+    name = "file_read"
+    description = BUILTIN_TOOLS[name].description
+
+    def __init__(self, policy: Policy | None = None, folder: Path | None = None) -> None:
+        self._policy = policy
+        self._folder = folder or Path()
+
+    def execute(self, path: Annotated[str, "The file to read."], encoding: Encoding = "utf-8") -> str:
+        """Return the file's text. Line ends stay as they are."""
+        place = _place(self._folder, path)
+        if self._policy is not None:
+            place = self._policy.readable(place)
+        data = _read(place, path)
+        try:
+            return data.decode(encoding)
+        except UnicodeError as error:
+            raise ValueError(f"`{path}` is not text in `{encoding}`: {_reason(error)}") from None
+        except (LookupError, ValueError):
+            raise ValidationError(_no_encoding(encoding)) from None
+
+
+class FileWrite(BaseTool):
+    """`file_write`. Relative paths start at ``folder``, without one at the working directory."""
+
+    name = "file_write"
+    description = BUILTIN_TOOLS[name].description
+
+    def __init__(self, policy: Policy | None = None, folder: Path | None = None) -> None:
+        self._policy = policy
+        self._folder = folder or Path()
+
+    def execute(
+        self,
+        path: Annotated[str, "The file to write; what it held before is lost."],
+        content: Annotated[str, "The text to write."],
+        encoding: Encoding = "utf-8",
+    ) -> dict[str, Any]:
+        """Return how many characters were written, and the path as it was given."""
+        place = _place(self._folder, path)
+        try:
+            # Before the file is opened: a text that can't be encoded must not cost what the file held.
+            data = content.encode(encoding)
+        except UnicodeError as error:
+            raise ValueError(f"`content` can't be written in `{encoding}`: {_reason(error)}") from None
+        except (LookupError, ValueError):
+            raise ValidationError(_no_encoding(encoding)) from None
+        if self._policy is not None:
+            place = self._policy.writable(place, len(data))
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("wb") as file:
+                file.write(data)
+        except OSError as error:
+            raise OSError(f"`{path}` can't be written: {error.strerror or error}") from error
+        return {"written": len(content), "path": path}
+
+
+def _place(folder: Path, path: str) -> Path:
+    if not path or "\0" in path:
+        raise ValidationError("argument `path` must name a file")
+    return folder / path
+
+
+def _read(place: Path, path: str) -> bytes:
+    try:
+        # Without waiting: opening a pipe that nobody writes to would block for ever.
+        descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(f"`{path}` is not a regular file")
+            data = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"`{path}` does not exist") from error
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        raise OSError(f"`{path}` can't be read: {error.strerror}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise OSError(f"`{path}` is larger than {MAX_FILE_BYTES // 1024 // 1024} MB")
+    return data
+
+
+def _no_encoding(name: str) -> str:
+    return f"argument `encoding` must name a text encoding such as `utf-8`, not `{name}`"
+
+
+def _reason(error: UnicodeError) -> str:
+    if isinstance(error, UnicodeDecodeError | UnicodeEncodeError):
+        unit = "byte" if isinstance(error, UnicodeDecodeError) else "character"
+        return f"{unit} {error.start + 1} does not fit"
+    return str(error)

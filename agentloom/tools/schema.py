@@ -1,0 +1,215 @@
+"""From a function's type hints to the JSON Schema of its arguments, and from arguments to checked values.
+
+pydantic is imported only when a tool's schema or arguments are first needed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+from agentloom.errors import UsageError, ValidationError
+from agentloom.similar import closest
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+_LONGEST_SHOWN = 40
+_BOUNDS = {
+    "minimum": "ge",
+    "maximum": "le",
+    "exclusiveMinimum": "gt",
+    "exclusiveMaximum": "lt",
+    "minLength": "min_length",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The arguments of one function: a pydantic model of them, their JSON Schema, and their names in the model."""
+
+    model: type[BaseModel]
+    parameters: Mapping[str, Any]
+    names: Mapping[str, str]
+    open: bool
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as the function's types want them. Raises ``ValidationError`` that says what is wrong.
+
+        What isn't given is left to the function's own defaults.
+        """
+        import pydantic
+
+        try:
+            checked = self.model.model_validate(dict(arguments))
+        except pydantic.ValidationError as error:
+            faults = [self._fault(detail) for detail in error.errors(include_url=False, include_context=True)]
+            raise ValidationError("; ".join(dict.fromkeys(faults))) from None
+        values = {
+            self.names[field]: getattr(checked, field) for field in self.names if field in checked.model_fields_set
+        }
+        return values | (checked.model_extra or {})
+
+    def _fault(self, detail: ErrorDetails) -> str:
+        """Return one fault in our words: pydantic's sentences are for programmers."""
+        location = [str(part) for part in detail["loc"]]
+        name, kind, found = location[0], detail["type"], detail["input"]
+        if kind == "missing" and len(location) == 1:
+            return f"argument `{name}` is missing"
+        if kind == "extra_forbidden" and len(location) == 1:
+            known = list(self.parameters["properties"])
+            near = closest(name, known)
+            cure = f"did you mean `{near}`?" if near else _known(known)
+            return f"unknown argument `{name}`; {cure}"
+        schema = self.parameters["properties"].get(name, {})
+        # Locations inside unions and mappings hold pydantic's own words; only keys and indices are the user's.
+        where = (
+            name if len(location) == 1 or "anyOf" in schema else ".".join(part for part in location if part != "[key]")
+        )
+        wanted = words_for(schema if where == name else {}, detail)
+        return f"argument `{where}` must be {wanted}, not {_found(found, wanted)}"
+
+
+def signature_of(function: Callable[..., Any], name: str) -> Signature:
+    """Return the arguments of a function. Raises ``UsageError`` when its types can't be described in JSON Schema."""
+    import pydantic
+    from pydantic.errors import PydanticUserError
+
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    is_open = False
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except Exception as error:  # a hint may be any expression, and fail in any way
+        raise UsageError(f"tool `{name}`: its type hints can't be read: {error}") from None
+    for at, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.kind is parameter.VAR_KEYWORD:
+            is_open = True
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            raise UsageError(f"tool `{name}`: `{parameter.name}` can't be given by name")
+        # Names of our own inside the model, so that no argument's name can clash with pydantic's.
+        key = f"a{at}"
+        names[key] = parameter.name
+        hint = hints.get(parameter.name, Any)
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[key] = (hint, pydantic.Field(default=default, alias=parameter.name, **_said_in(hint)))
+    try:
+        config = pydantic.ConfigDict(extra="allow" if is_open else "forbid", populate_by_name=False)
+        model = pydantic.create_model(f"{name} arguments", __config__=config, **fields)
+        parameters = _plain_schema(model, is_open)
+    except PydanticUserError as error:
+        raise UsageError(
+            f"tool `{name}`: its arguments can't be described in JSON Schema; use types that JSON can hold"
+        ) from error
+    return Signature(model, parameters, names, is_open)
+
+
+def words_for(schema: Mapping[str, Any], detail: ErrorDetails | None = None) -> str:
+    """Return in words what a schema asks for: `a whole number`, `one of `GET`, `POST``."""
+    if "enum" in schema or "const" in schema:
+        choices = schema.get("enum", [schema.get("const")])
+        return "one of " + ", ".join(f"`{choice}`" for choice in choices)
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(words_for(part) for part in schema["anyOf"]))
+    kind = schema.get("type")
+    if detail is not None and not isinstance(kind, str):
+        kind = next((known for word, known in _KIND_OF_ERROR.items() if detail["type"].startswith(word)), None)
+    words = _WORDS.get(kind, "a different value") if isinstance(kind, str) else "a different value"
+    for key, word in (
+        ("minimum", "from {} up"),
+        ("exclusiveMinimum", "above {}"),
+        ("maximum", "up to {}"),
+        ("exclusiveMaximum", "below {}"),
+    ):
+        if key in schema:
+            words += " " + word.format(schema[key])
+    return words
+
+
+def kind_of(value: Any) -> str:
+    """Return in words what kind of value this is. Values themselves are not repeated: they may be secret."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return "a whole number"
+    if isinstance(value, float):
+        return "a number"
+    if isinstance(value, str):
+        return "a text"
+    return "an object" if isinstance(value, Mapping) else "a list"
+
+
+_WORDS = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_KIND_OF_ERROR = {
+    "string": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+    "model": "object",
+}
+
+
+def _plain_schema(model: type[BaseModel], is_open: bool) -> dict[str, Any]:
+    """Return the model's schema without pydantic's titles."""
+    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+
+    class Plain(GenerateJsonSchema):
+        # A default that JSON can't hold is left out of the schema; the function still has it.
+        ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
+
+    found = model.model_json_schema(by_alias=True, schema_generator=Plain)
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _without_titles(schema) for name, schema in found.get("properties", {}).items()},
+        "required": found.get("required", []),
+        "additionalProperties": is_open,
+    }
+    if "$defs" in found:
+        parameters["$defs"] = found["$defs"]
+    return parameters
+
+
+def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+
+
+def _said_in(hint: Any) -> dict[str, Any]:
+    """Return what ``Annotated[float, "how long", {"minimum": 0}]`` says besides the type, as arguments of ``pydantic.Field``."""
+    said: dict[str, Any] = {}
+    for extra in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
+        if isinstance(extra, str):
+            said["description"] = extra
+        elif isinstance(extra, dict):
+            said |= {_BOUNDS[key]: value for key, value in extra.items() if key in _BOUNDS}
+    return said
+
+
+def _found(value: Any, wanted: str) -> str:
+    """Return what was found where ``wanted`` was: the value where only certain ones are allowed or it is out of bounds."""
+    text = str(value)
+    named = "`" in wanted and isinstance(value, str) and len(text) <= _LONGEST_SHOWN and text.isprintable()
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"`{text}`" if named or number else kind_of(value)
+
+
+def _known(names: list[str]) -> str:
+    return "known are " + ", ".join(f"`{name}`" for name in names) if names else "there are none"

@@ -1,0 +1,217 @@
+"""`shell_command`: real processes, and nothing left of them."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agentloom.errors import ValidationError
+from agentloom.tools import shell_command
+from agentloom.tools.builtin import register_builtins
+from agentloom.tools.registry import ToolRegistry
+from agentloom.tools.shell_command import MAX_OUTPUT_BYTES
+
+pytestmark = pytest.mark.anyio
+
+
+async def run(registry: ToolRegistry, command: str, **more: Any) -> dict[str, Any]:
+    result: dict[str, Any] = await registry.call("shell_command", {"command": command, **more})
+    return result
+
+
+@pytest.mark.parametrize(
+    ("command", "returncode", "stdout", "stderr"),
+    [
+        ("echo hello", 0, "hello\n", ""),
+        ("echo out; echo err >&2; exit 3", 3, "out\n", "err\n"),
+        ("printf 'a\\nb' | tr ab AB", 0, "A\nB", ""),
+        ("cat", 0, "", ""),
+        ("kill -9 $$", -9, "", ""),
+        ("printf 'gr\\303\\274n \\377'", 0, "grün \ufffd", ""),
+        ("no-such-program-here 2>/dev/null", 127, "", ""),
+        ("", 0, "", ""),
+    ],
+)
+async def test_what_comes_back(builtins: ToolRegistry, command: str, returncode: int, stdout: str, stderr: str) -> None:
+    """Through a shell; a return code other than 0 is no error; there is no standard input to wait for."""
+    assert await run(builtins, command) == {"returncode": returncode, "stdout": stdout, "stderr": stderr}
+
+
+async def test_the_folder(builtins: ToolRegistry, tmp_path: Path) -> None:
+    """`cwd`, and a word when it is none."""
+    assert (await run(builtins, "pwd -P", cwd=str(tmp_path)))["stdout"] == f"{tmp_path.resolve()}\n"
+    with pytest.raises(NotADirectoryError, match="`no-such-folder` is no folder to run in"):
+        await run(builtins, "pwd", cwd="no-such-folder")
+
+
+@pytest.mark.parametrize("command", ["echo a\0b", "echo \ud800"])
+async def test_characters_that_no_command_can_have(builtins: ToolRegistry, command: str) -> None:
+    """NUL and half of a surrogate pair."""
+    with pytest.raises(ValidationError, match="holds a character that no command line can have"):
+        await run(builtins, command)
+
+
+async def test_a_command_that_is_too_long(builtins: ToolRegistry) -> None:
+    """The system's own limit, in a word."""
+    with pytest.raises(OSError, match="the command can't be started: Argument list too long"):
+        await run(builtins, "echo " + "x" * 4_000_000)
+
+
+async def test_output_is_capped_on_both_sides(builtins: ToolRegistry) -> None:
+    """The command runs to its end; a character at the cut is not torn."""
+    size = MAX_OUTPUT_BYTES + 1000
+    result = await run(
+        builtins, f"head -c {size} /dev/zero | tr '\\0' x; yes ü | tr -d '\\n' | head -c {size + 1} >&2; echo; exit 5"
+    )
+    assert result["returncode"] == 5
+    assert result["stdout"] == "x" * MAX_OUTPUT_BYTES + "\n[1001 more bytes left out]"
+    assert result["stderr"] == "ü" * (MAX_OUTPUT_BYTES // 2) + "\n[1001 more bytes left out]"
+
+
+async def test_both_outputs_may_be_large_at_once(builtins: ToolRegistry) -> None:
+    """No pipe fills up and blocks."""
+    result = await run(builtins, "for i in 1 2 3; do head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2; done")
+    assert (len(result["stdout"]), len(result["stderr"])) == (900_000, 900_000)
+
+
+class Watched:
+    """A named pipe through which processes tell their ids, and handles that know when those processes end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pipe = folder / "pids"
+        os.mkfifo(self.pipe)
+        self.handles: list[int] = []
+
+    async def wait_for_start(self) -> None:
+        """Wait until the command has told its processes' ids on one line."""
+        line = await anyio.to_thread.run_sync(self.pipe.read_text)
+        self.handles = [os.pidfd_open(int(word)) for word in line.split()]
+
+    def all_ended(self) -> bool:
+        """Tell whether every process is gone, or about to be reaped."""
+        return all(select.select([handle], [], [], 10)[0] for handle in self.handles)
+
+    def close(self) -> None:
+        for handle in self.handles:
+            os.close(handle)
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rules, sooner."""
+    monkeypatch.setattr(shell_command, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(shell_command, "DRAIN_SECONDS", 0.1)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    """Processes under watch."""
+    watch = Watched(tmp_path)
+    yield watch
+    watch.close()
+
+
+FAMILY = "sleep 300 & a=$!; sh -c 'sleep 301 & sleep 302' & b=$!; echo $$ $a $b > {pipe}; wait"
+STUBBORN = "trap '' TERM; sleep 300 & a=$!; echo $$ $a > {pipe}; while :; do wait; done"
+DETACHED = "sleep 300 & a=$!; echo $$ $a > {pipe}; read go < {pipe}"
+
+
+@pytest.mark.parametrize("command", [FAMILY, STUBBORN])
+async def test_a_timeout_kills_the_whole_family(builtins: ToolRegistry, watched: Watched, command: str) -> None:
+    """Children and grandchildren, also such as don't want to end."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(watched.wait_for_start)
+        with pytest.raises(TimeoutError) as caught:
+            await run(builtins, command.format(pipe=watched.pipe), timeout=0.5)
+    assert str(caught.value) == "the command took longer than 0.5 s and was killed"
+    assert len(watched.handles) >= 2
+    assert watched.all_ended()
+
+
+@pytest.mark.parametrize("command", [FAMILY, STUBBORN])
+async def test_cancelling_kills_the_whole_family(builtins: ToolRegistry, watched: Watched, command: str) -> None:
+    """Ctrl-C, a run's timeout, a sibling that goes over the budget."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, builtins, command.format(pipe=watched.pipe))
+        await watched.wait_for_start()
+        group.cancel_scope.cancel()
+    assert watched.all_ended()
+
+
+async def test_nothing_stays_behind_a_command_that_ended(builtins: ToolRegistry, watched: Watched) -> None:
+    """A background process ends with its command, and isn't waited for."""
+
+    async def start_and_let_go() -> None:
+        await watched.wait_for_start()
+        await anyio.to_thread.run_sync(watched.pipe.write_text, "go\n")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(start_and_let_go)
+        result = await run(builtins, f"echo before; {DETACHED.format(pipe=watched.pipe)}", timeout=60)
+    assert result == {"returncode": 0, "stdout": "before\n", "stderr": ""}
+    assert watched.all_ended()
+
+
+async def test_a_process_that_left_the_group_is_not_waited_for(builtins: ToolRegistry, watched: Watched) -> None:
+    """It keeps the output open, and costs no more than a moment."""
+    script = f"setsid sh -c 'echo $$ > {watched.pipe}; exec sleep 300' & echo done; wait $!"
+    async with anyio.create_task_group() as group:
+        group.start_soon(watched.wait_for_start)
+        with pytest.raises(TimeoutError):
+            await run(builtins, script, timeout=0.5)
+    os.kill(int(_pid_of(watched.handles[0])), 9)
+    assert watched.all_ended()
+
+
+def _pid_of(handle: int) -> str:
+    for line in Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines():
+        if line.startswith("Pid:"):
+            return line.split()[1]
+    raise AssertionError("no process")
+
+
+async def test_no_limit(builtins: ToolRegistry) -> None:
+    """`timeout: 0` means none; a negative one is refused."""
+    assert (await run(builtins, "echo hi", timeout=0))["stdout"] == "hi\n"
+    with pytest.raises(ValidationError, match="argument `timeout` must be a number from 0 up, not `-1`"):
+        await run(builtins, "echo hi", timeout=-1)
+
+
+async def test_commands_run_side_by_side(builtins: ToolRegistry, tmp_path: Path) -> None:
+    """Two that wait for each other."""
+    os.mkfifo(tmp_path / "a")
+    results: list[str] = []
+
+    async def keep(command: str) -> None:
+        results.append((await run(builtins, command, cwd=str(tmp_path)))["stdout"])
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(keep, "cat a")
+        group.start_soon(keep, "echo through > a; echo sent")
+    assert sorted(results) == ["sent\n", "through\n"]
+
+
+class Strict:
+    """A policy: no shell, a small environment."""
+
+    def program(self, command: str, cwd: Path) -> list[str]:
+        return ["env", *command.split()] if command else ["env"]
+
+    def environment(self) -> dict[str, str]:
+        return {"ONLY": "this"}
+
+
+async def test_a_policy_decides_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seam for the sandbox: its program, without a shell, in its environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    policy: Any = Strict()
+    registry = ToolRegistry()
+    register_builtins(registry, policy)
+    assert (await run(registry, ""))["stdout"] == "ONLY=this\n"
+    assert (await run(registry, "echo $ONLY; exit"))["stdout"] == "$ONLY; exit\n"
