@@ -15,7 +15,6 @@ from agentloom.similar import closest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-    from pydantic_core import ErrorDetails
 
 _LONGEST_SHOWN = 40
 _BOUNDS = {
@@ -53,7 +52,7 @@ class Signature:
         }
         return values | (checked.model_extra or {})
 
-    def _fault(self, detail: ErrorDetails) -> str:
+    def _fault(self, detail: Mapping[str, Any]) -> str:
         """Return one fault in our words: pydantic's sentences are for programmers."""
         location = [str(part) for part in detail["loc"]]
         name, kind, found = location[0], detail["type"], detail["input"]
@@ -108,7 +107,7 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
     return Signature(model, parameters, names, is_open)
 
 
-def words_for(schema: Mapping[str, Any], detail: ErrorDetails | None = None) -> str:
+def words_for(schema: Mapping[str, Any], detail: Mapping[str, Any] | None = None) -> str:
     """Return in words what a schema asks for: `a whole number`, `one of `GET`, `POST``."""
     if "enum" in schema or "const" in schema:
         choices = schema.get("enum", [schema.get("const")])
