@@ -6,6 +6,7 @@ A rule yields ``Finding`` values in whatever offsets it works in (a step's own, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -14,6 +15,11 @@ from typing import Literal
 from agentloom.text import Span
 
 Tag = Literal["unnecessary"]
+
+LONGEST_WORD = 120
+"""Code points of the user's own text that a message repeats between backticks."""
+
+_QUOTED = re.compile(r"`([^`]*)`")
 
 
 class Severity(IntEnum):
@@ -100,6 +106,18 @@ class Diagnostic:
     def key(self) -> tuple[int, int, str, str]:
         """Return the sort key: by place, then by code."""
         return (self.span.start, self.span.end, self.code, self.message)
+
+
+def in_one_line(message: str) -> str:
+    """Return a message on one line, long words of the user's shortened: a whole prompt may stand where a word was meant."""
+    if len(message) <= LONGEST_WORD and message.isprintable():
+        return message
+    return "".join(c if c.isprintable() else " " for c in _QUOTED.sub(_shortened, message))
+
+
+def _shortened(found: re.Match[str]) -> str:
+    word = " ".join(found[1].split()) if len(found[1]) > LONGEST_WORD or not found[1].isprintable() else found[1]
+    return f"`{word}`" if len(word) <= LONGEST_WORD else f"`{word[: LONGEST_WORD - 1]}…`"
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agentloom.analysis.rules.registry import RULE_BY_CODE
 from agentloom.analysis.settings import Settings
 from agentloom.analysis.suppress import Suppression, suppressions
-from agentloom.diagnostics import Diagnostic, Edit, Finding, Fix, Severity
+from agentloom.diagnostics import Diagnostic, Edit, Finding, Fix, Severity, in_one_line
 from agentloom.similar import closest
 from agentloom.syntax.tree import Tree
 from agentloom.text import LineTable, Span
@@ -78,7 +78,7 @@ def _diagnostic(finding: Finding, lines: LineTable, settings: Settings) -> Diagn
         name=rule.name,
         severity=severity or finding.severity or rule.severity,
         span=lines.on_one_line(finding.span),
-        message=finding.message,
+        message=in_one_line(finding.message),
         related=finding.related,
         fixes=finding.fixes,
         tags=finding.tags,
