@@ -96,16 +96,16 @@ def take(name: str) -> str:
         lines = screen(type_in(folder, arguments))
     while lines and not Text.from_ansi(lines[-1]).plain.strip():
         lines.pop()
+    texts = [Text(f"$ agentloom {' '.join(arguments)}", style="bold"), *map(Text.from_ansi, lines)]
     console = Console(
         record=True,
-        width=WIDTH,
+        width=max(text.cell_len for text in texts) + 1,
         file=io.StringIO(),
         color_system="truecolor",
         force_terminal=True,
     )
-    console.print(Text(f"$ agentloom {' '.join(arguments)}", style="bold"))
-    for line in lines:
-        console.print(Text.from_ansi(line), soft_wrap=True)
+    for text in texts:
+        console.print(text, soft_wrap=True)
     return console.export_svg(title="agentloom", unique_id=name.removesuffix(".svg"))
 
 

@@ -113,16 +113,17 @@ def test_yaml_is_right(block: Block) -> None:
         assert not {"AL001", "AL002", "AL006"} & set(codes), codes
 
 
-@pytest.mark.parametrize("block", kind("yaml", "bad"), ids=str)
-def test_yaml_marked_as_bad_is_bad(block: Block) -> None:
+def test_yaml_marked_as_bad_is_bad() -> None:
     """An example of a mistake is one."""
-    assert checked(block)
+    assert [str(block) for block in kind("yaml", "bad") if not checked(block)] == []
 
 
 @pytest.mark.parametrize("block", kind("toml"), ids=str)
 def test_settings_are_right(block: Block, tmp_path: Path) -> None:
     """TOML parses, and the settings in it are ones we know."""
     tomllib.loads(block.text)
+    if "[tool.agentloom" not in block.text and not block.text.startswith("# agentloom.toml"):
+        return  # another program's
     name = "pyproject.toml" if "[tool.agentloom" in block.text else "agentloom.toml"
     (tmp_path / name).write_text(block.text, encoding="utf-8")
     settings = read_settings_file(tmp_path / name)
@@ -148,7 +149,7 @@ def test_what_is_not_typed_is_little(block: Block) -> None:
 
 def test_every_block_says_what_it_is() -> None:
     """No block escapes by having no language or an unknown one."""
-    known = {"console", "yaml", "toml", "json", "sh", "text", "lua", "mermaid", "elisp", "python", "bash", ""}
+    known = {"console", "yaml", "toml", "json", "sh", "text", "lua", "mermaid", "elisp", "js", "python", "bash", ""}
     odd = [str(block) for block in ALL if (block.words[0] if block.words else "") not in known]
     assert odd == []
     unnamed = [str(block) for block in ALL if not block.words and re.search(r"^\$ |^steps:", block.text, re.MULTILINE)]
