@@ -24,10 +24,18 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 WIDTH = 100
+NARROWEST = 80
 # (picture, folder it is taken in, what is typed)
 PICTURES = (
     ("validate.svg", "docs/mistakes", ("validate", "spelling.loom.yaml")),
     ("run.svg", "examples", ("run", "app-localisation.loom.yaml")),
+)
+CELL = 12.2
+"""Width of a character in rich's pictures."""
+
+_BLANK = "&#160;"
+_LEADING = re.compile(
+    r'(?P<head><text [^>]*)x="(?P<x>[\d.]+)"(?P<between>[^>]*)textLength="(?P<length>[\d.]+)"(?P<after>[^>]*)>(?P<blanks>(?:&#160;)+)(?!<)'
 )
 _CONTROL = re.compile(r"\x1b\[(?P<numbers>[?\d;]*)(?P<letter>[A-Za-z])|\x1b[=>78]|\r|\n|[^\x1b\r\n]+")
 
@@ -99,14 +107,21 @@ def take(name: str) -> str:
     texts = [Text(f"$ agentloom {' '.join(arguments)}", style="bold"), *map(Text.from_ansi, lines)]
     console = Console(
         record=True,
-        width=max(text.cell_len for text in texts) + 1,
+        width=max(NARROWEST, *(text.cell_len + 1 for text in texts)),
         file=io.StringIO(),
         color_system="truecolor",
         force_terminal=True,
     )
     for text in texts:
         console.print(text, soft_wrap=True)
-    return console.export_svg(title="agentloom", unique_id=name.removesuffix(".svg"))
+    return _LEADING.sub(_moved, console.export_svg(title="agentloom", unique_id=name.removesuffix(".svg")))
+
+
+def _moved(found: re.Match[str]) -> str:
+    """Return a text that starts where its first letter stands: not every viewer keeps blanks at the beginning."""
+    blanks = len(found["blanks"]) // len(_BLANK) * CELL
+    x, length = float(found["x"]) + blanks, float(found["length"]) - blanks
+    return f'{found["head"]}x="{x:.1f}"{found["between"]}textLength="{length:.1f}"{found["after"]}>'
 
 
 def words(svg: str) -> list[str]:
