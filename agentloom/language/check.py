@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Final
 
 from agentloom.language.cursor import FOREIGN, MAX_DEPTH
@@ -23,6 +22,7 @@ from agentloom.language.tree import (
     Sum,
     children,
 )
+from agentloom.similar import closest
 from agentloom.text import Span
 
 ROOTS: Final = ("state", "steps")
@@ -88,10 +88,20 @@ def _check_name(node: Name, faults: list[Fault]) -> None:
             Fault("unknown-name", node.span, f"`{name}` is written `{right}` here", right, f"write `{right}`")
         )
     elif name not in FOREIGN:
-        close = get_close_matches(name, (*ROOTS, *FUNCTIONS), 1, 0.75)
-        cure = close[0] if close else f"state.{name}"
+        close = next((root for root in ROOTS if _one_slip(name, root)), None)
+        cure = close or f"state.{name}"
         message = f"`{name}` is not defined; " + (f"did you mean `{cure}`?" if close else f"write `{cure}`")
         faults.append(Fault("unknown-name", node.span, message, cure, f"write `{cure}`"))
+
+
+def _one_slip(word: str, meant: str) -> bool:
+    """Tell whether one letter is missing, too much, wrong or swapped with its neighbour; `status` is not `state`."""
+    if abs(len(word) - len(meant)) > 1 or word == meant:
+        return False
+    at = next((n for n, (a, b) in enumerate(zip(word, meant, strict=False)) if a != b), min(len(word), len(meant)))
+    rest, wanted = word[at:], meant[at:]
+    swapped = rest[:2] == wanted[1::-1] and rest[2:] == wanted[2:] and len(rest) > 1
+    return swapped or rest[1:] == wanted or rest == wanted[1:] or rest[1:] == wanted[1:]
 
 
 def _check_attribute(node: Attribute, faults: list[Fault]) -> None:
@@ -146,8 +156,7 @@ def _check_function(node: FunctionCall, faults: list[Fault]) -> list[int]:
         elif node.name.startswith("_") or node.name in _BUILTINS:
             _check_name(name, faults)
         else:
-            close = get_close_matches(node.name, FUNCTIONS, 1, 0.7)
-            cure = close[0] if close else None
+            cure = closest(node.name, FUNCTIONS)
             known = ", ".join(f"`{name}`" for name in FUNCTIONS)
             tail = f"did you mean `{cure}`?" if cure else f"there are {known}"
             message = f"`{node.name}` is no function of conditions; {tail}"
@@ -174,8 +183,8 @@ def _check_method(node: MethodCall, faults: list[Fault]) -> None:
     if name.startswith("_"):
         _check_key(name, node.name_span, faults)
     elif name not in METHOD_NAMES:
-        close = get_close_matches(name, METHOD_NAMES, 1, 0.75)
-        tail = f"; did you mean `{close[0]}`?" if close else ""
+        near = closest(name, sorted(METHOD_NAMES))
+        tail = f"; did you mean `{near}`?" if near else ""
         _forbid(faults, node.name_span, f"method `{name}` is not allowed in a condition{tail}")
     elif not _rooted(node.target):
         _forbid(
