@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from agentloom.errors import UnsupportedFeature, UsageError
+from agentloom.errors import UnsupportedFeature, UsageError, WorkflowError
 from agentloom.providers.base import Provider
 from agentloom.providers.gateway import (
     PRIORITY_CHOSEN,
@@ -58,8 +58,8 @@ def gateway_for(
 
     `mock` stands alone: nothing else is registered, so such a run never touches the network; ``responses`` is its recording.
     Otherwise the providers of ``settings_providers``, or without any those that ``environ`` sets up. Keys are read from ``environ`` only.
-    Raises ``UsageError`` for an unknown provider and for settings or variables that can't be used, ``UnsupportedFeature`` when the
-    chosen provider isn't built yet, ``WorkflowError`` for a responses file that is missing or malformed.
+    Raises ``WorkflowError`` for an unknown provider and for a responses file that is missing or malformed, ``UnsupportedFeature`` when
+    the chosen provider isn't built yet, ``UsageError`` for settings, variables and price tables that can't be used.
     """
     gateway = ProviderGateway()
     if config_provider == "mock":
@@ -95,7 +95,7 @@ def _check_chosen(name: str, settings: Mapping[str, Mapping[str, Any]]) -> None:
         known = (*PROVIDER_NAMES, *settings)
         near = closest(name, known)
         cure = f"did you mean `{near}`?" if near else "known are " + ", ".join(f"`{word}`" for word in PROVIDER_NAMES)
-        raise UsageError(f"unknown provider `{name}`; {cure}")
+        raise WorkflowError(f"unknown provider `{name}`; {cure}")
     if spec.module is None:
         raise UnsupportedFeature(f"{_not_built(name)}; use {_built()}")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from agentloom.errors import UsageError, ValidationError
@@ -81,7 +82,7 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
     names: dict[str, str] = {}
     is_open = False
     try:
-        hints = get_type_hints(function, include_extras=True)
+        hints = get_type_hints(_hinted(function), include_extras=True)
     except Exception as error:  # a hint may be any expression, and fail in any way
         raise UsageError(f"tool `{name}`: its type hints can't be read: {error}") from None
     for at, parameter in enumerate(inspect.signature(function).parameters.values()):
@@ -189,6 +190,13 @@ def _plain_schema(model: type[BaseModel], is_open: bool) -> dict[str, Any]:
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+
+
+def _hinted(function: Callable[..., Any]) -> Any:
+    """Return what carries the type hints: the function inside a ``partial``, the method behind an object that can be called."""
+    while isinstance(function, partial):
+        function = function.func
+    return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
 
 
 def _said_in(hint: Any) -> dict[str, Any]:

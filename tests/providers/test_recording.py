@@ -34,6 +34,21 @@ def test_hash_v1_covers_the_messages_only() -> None:
     assert request_hash(REQUEST, 1) == digest(MESSAGES)
 
 
+def test_recordings_that_agentloom_0_4_made_are_found() -> None:
+    """The keys that its `run --record` wrote for these two requests."""
+    recording = read_recording(
+        {
+            "ebdba0392e81062b62c1b230dc1a0d541cd975e9e96b01d648ad9c78bf342528": {"content": "a"},
+            "0be331a7453e9604c13f46d551d57e29db8fd2e356b428f807e8156304ea3c99": {"content": "b"},
+        }
+    )
+    user = Message("user", "say grüße")
+    for messages, content in (([user], "a"), ([Message("system", "be brief"), user], "b")):
+        found = recording.key_of(Request("gpt-4o-mini", messages, temperature=0.5))
+        assert found is not None
+        assert recording.turns[found[0]][0].content == content
+
+
 @pytest.mark.parametrize("version", [{"_version": 2}, {"_version": 1}, {}])
 def test_the_files_version_decides_which_hash_is_looked_up(version: dict[str, int]) -> None:
     """A file without `_version` is of version 1."""

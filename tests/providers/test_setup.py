@@ -127,8 +127,9 @@ def test_a_chosen_provider_that_is_not_built_yet_is_refused(name: str) -> None:
 )
 def test_an_unknown_provider_is_refused(name: str, cure: str) -> None:
     """Whatever keys there are: never another provider in its place."""
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(WorkflowError) as caught:
         gateway_for(name, OPENAI)
+    assert caught.value.exit_code == 1
     assert str(caught.value) == f"unknown provider `{name}`; {cure}"
     assert len(PROVIDER_NAMES) == 6
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +19,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from agentloom.errors import ToolNotFoundError, UsageError, ValidationError
-from agentloom.tools.base import BaseTool, FunctionTool, tool
+from agentloom.tools.base import BaseTool, FunctionTool, as_tool, tool
 from agentloom.tools.builtin import BUILTINS, register_builtins
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom.tools.info import ToolInfo
@@ -153,6 +154,27 @@ def test_name_and_description_come_from_the_function() -> None:
     assert add(1, b=2) == 3, "it is still the function"
     with pytest.raises(UsageError, match="with parentheses"):
         tool(add)  # type: ignore[arg-type]
+
+
+async def test_whatever_can_be_called_can_be_a_tool() -> None:
+    """Methods, partial functions, objects: their types count as well."""
+
+    class Shop:
+        async def price(self, item: str, count: int = 1) -> str:
+            return f"{count} {item}"
+
+        async def __call__(self, item: str) -> str:
+            return f"the {item}"
+
+    shop = Shop()
+    for function, arguments, result in (
+        (shop.price, {"item": "pen", "count": "2"}, "2 pen"),
+        (partial(shop.price, count=3), {"item": "pen"}, "3 pen"),
+        (shop, {"item": "pen"}, "the pen"),
+    ):
+        made = as_tool(function, "t", "")
+        assert made.info.parameters["properties"]["item"] == {"type": "string"}
+        assert await made.call(arguments) == result
 
 
 def test_functions_that_cannot_be_tools() -> None:
