@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from random import Random
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agentloom.providers.base import OnDelta, Request, Response
 from agentloom.providers.recording import Entry, Recording
+
+if TYPE_CHECKING:
+    from random import Random
 
 LatencyModel = Literal["constant", "normal", "replay"]
 
@@ -42,7 +44,8 @@ class MockProvider:
         self._recording = recording
         self._latency_model = latency_model
         self._latency_ms = latency_ms
-        self._random = Random(seed)
+        self._seed = seed
+        self._random: Random | None = None
         self._played: dict[str, int] = {}
         self._missed: set[str] = set()
 
@@ -97,6 +100,10 @@ class MockProvider:
         if self._latency_model == "replay":
             return entry.latency_ms
         if self._latency_model == "normal":
+            if self._random is None:
+                from random import Random  # only where chance is asked for
+
+                self._random = Random(self._seed)
             drawn = self._random.gauss(self._latency_ms, self._latency_ms * _NORMAL_SPREAD)
             return max(_NORMAL_MINIMUM_MS, drawn)
         return self._latency_ms

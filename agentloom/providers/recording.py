@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +65,8 @@ def request_hash(request: Request, version: int = NEWEST_VERSION) -> str:
 
     Version 2 covers messages, model, temperature, max_tokens and extra; version 1 the messages only.
     """
+    from hashlib import sha256  # most runs find their replies by step id
+
     messages = [message_data(message) for message in request.messages]
     subject: Any = messages
     if version >= 2:

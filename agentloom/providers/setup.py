@@ -6,8 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Any
 
 from agentloom.errors import UnsupportedFeature, UsageError, WorkflowError
 from agentloom.providers.base import Provider
@@ -19,11 +18,13 @@ from agentloom.providers.gateway import (
     ProviderGateway,
 )
 from agentloom.providers.mock import LatencyModel, MockProvider
-from agentloom.providers.pricing import PriceTable, prices_for
 from agentloom.providers.recording import Recording, load_recording
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, PROVIDER_NAMES, PROVIDERS, ProviderSpec
 from agentloom.similar import closest
+
+if TYPE_CHECKING:
+    from agentloom.providers.pricing import PriceTable
 
 OLLAMA_FALLBACK_ENV = "AGENTLOOM_OLLAMA_FALLBACK"
 
@@ -67,6 +68,8 @@ def gateway_for(
         mock = MockProvider(recording, latency_model=latency_model, latency_ms=latency_ms, seed=seed)
         gateway.register(mock, PRIORITY_CHOSEN)
         return gateway
+    from agentloom.providers.pricing import prices_for  # a mock run pays by its recording
+
     settings = settings_providers or {}
     _check_chosen(config_provider, settings)
     plans = (
@@ -192,6 +195,8 @@ def base_url(url: str, name: str, bare_path: str = "") -> str:
 
     ``name`` is the variable or setting it came from. Raises ``UsageError``, which never repeats the address: it may hold a secret.
     """
+    from urllib.parse import urlsplit, urlunsplit
+
     fault = f"`{name}` must be an address such as `https://host{bare_path}`"
     try:
         parts = urlsplit(url)
