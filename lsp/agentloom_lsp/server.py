@@ -47,8 +47,7 @@ def run(channel: Channel, loaded: Callable[[], None] = lambda: None) -> int:
     from agentloom.analysis.analyze import AnalysisCache, analyze
     from agentloom_lsp.dispatch import run_session
 
-    loaded()
-    return run_session(channel, client, analyze, AnalysisCache)
+    return run_session(channel, client, analyze, AnalysisCache, loaded)
 
 
 def _stay_loaded() -> None:

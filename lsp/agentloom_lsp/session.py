@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from agentloom.text import Source
 from agentloom_lsp import uris
@@ -15,6 +16,7 @@ from agentloom_lsp.client import Client
 from agentloom_lsp.documents import Document, Documents
 from agentloom_lsp.scheduler import Scheduler
 from agentloom_lsp.survey import Survey
+from agentloom_lsp.wire import ClientRefused, Wire
 from agentloom_lsp.worker import Worker
 from agentloom_lsp.workspace import Workspace
 
@@ -22,16 +24,6 @@ logger = logging.getLogger(__name__)
 
 ERROR, WARNING = 1, 2
 """Levels of the client's log."""
-
-
-class Wire(Protocol):
-    """The way to the client, for messages in plain JSON."""
-
-    def notify(self, method: str, params: Any) -> None:
-        """Send a notification."""
-
-    def request(self, method: str, params: Any) -> Awaitable[Any]:
-        """Send a request; what comes back is the client's answer, or an exception when it refuses."""
 
 
 class Session:
@@ -52,11 +44,18 @@ class Session:
         self.survey = Survey(
             self.documents, self.workspace, self.worker, self.scheduler, self.run_check, self.new_memory
         )
+        self.configure(client.options)
         self._door = door
         self._new_cache = new_cache
         self._spread: dict[str, Source] = {}
         self._said: set[str] = set()
         self._asking: set[asyncio.Task[None]] = set()
+
+    def configure(self, options: Mapping[str, Any]) -> None:
+        """Take over options. `debounce`: milliseconds between a change and its check; null for the adaptive delay."""
+        value = options.get("debounce")
+        fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+        self.scheduler.debounce = float(value) / 1000 if fine and value is not None else None
 
     def opened(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Take a document in and check it."""
@@ -104,7 +103,7 @@ class Session:
         async def wait() -> None:
             try:
                 answer = await self.wire.request(method, params)
-            except Exception as error:
+            except ClientRefused as error:
                 self.say_once(f"the client refused `{method}`: {error}", WARNING)
             else:
                 then(answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lsprotocol import types
+from typing import Any
 
 from agentloom_lsp.convert import Position
 from agentloom_lsp.documents import Change
@@ -10,36 +10,48 @@ from agentloom_lsp.session import Session
 from agentloom_lsp.workspace import SETTINGS_FILES
 
 
-def did_open(session: Session, params: types.DidOpenTextDocumentParams) -> None:
+def did_open(session: Session, params: Any) -> None:
     """`textDocument/didOpen`."""
-    document = params.text_document
-    session.opened(document.uri, document.language_id, document.version, document.text)
+    item = params["textDocument"]
+    language = item.get("languageId")
+    session.opened(item["uri"], language if isinstance(language, str) else "", _version(item), item["text"])
 
 
-def did_change(session: Session, params: types.DidChangeTextDocumentParams) -> None:
+def did_change(session: Session, params: Any) -> None:
     """`textDocument/didChange`, incremental."""
-    document = session.documents.get(params.text_document.uri)
+    item = params["textDocument"]
+    document = session.documents.get(item["uri"])
     if document is None:
-        raise LookupError(f"{params.text_document.uri} is not open")
-    changes = [change_of(change) for change in params.content_changes]
-    document.apply(changes, params.text_document.version, session.client.encoding)
+        raise LookupError(f"{item['uri']} is not open")
+    document.apply([_change(change) for change in params["contentChanges"]], _version(item), session.client.encoding)
     session.edited(document)
 
 
-def did_save(session: Session, params: types.DidSaveTextDocumentParams) -> None:
+def did_save(session: Session, params: Any) -> None:
     """`textDocument/didSave`: settings may be what was saved; a client that watches no files tells us this way."""
-    if params.text_document.uri.rsplit("/", 1)[-1] in SETTINGS_FILES or not session.client.register_watching:
+    name = params["textDocument"]["uri"].rsplit("/", 1)[-1]
+    if name in SETTINGS_FILES or not session.client.register_watching:
         session.recheck_all()
 
 
-def did_close(session: Session, params: types.DidCloseTextDocumentParams) -> None:
+def did_close(session: Session, params: Any) -> None:
     """`textDocument/didClose`."""
-    session.closed(params.text_document.uri)
+    session.closed(params["textDocument"]["uri"])
 
 
-def change_of(change: types.TextDocumentContentChangeEvent) -> Change:
+def _version(item: Any) -> int:
+    """Return a document's version; 0 when the client leaves it out."""
+    version = item.get("version")
+    return version if isinstance(version, int) else 0
+
+
+def _change(change: Any) -> Change:
     """Return a change in our terms."""
-    if isinstance(change, types.TextDocumentContentChangePartial):
-        start, end = change.range.start, change.range.end
-        return Change(change.text, Position(start.line, start.character), Position(end.line, end.character))
-    return Change(change.text)
+    place = change.get("range")
+    if place is None:
+        return Change(change["text"])
+    return Change(change["text"], _position(place["start"]), _position(place["end"]))
+
+
+def _position(place: Any) -> Position:
+    return Position(int(place["line"]), int(place["character"]))

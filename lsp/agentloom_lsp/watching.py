@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from lsprotocol import types
-
 from agentloom_lsp import uris
+from agentloom_lsp.client import find
 from agentloom_lsp.session import Session
 from agentloom_lsp.workspace import SETTINGS_FILES
 
@@ -16,9 +14,8 @@ SECTION = "agentloom"
 WATCHED = ("**/*.{yaml,yml,json,jsonl}", *(f"**/{name}" for name in SETTINGS_FILES))
 
 
-def initialized(session: Session, params: types.InitializedParams) -> None:
-    """`initialized`: read the options, and ask to be told of changes where the client can be asked."""
-    configure(session, session.client.options)
+def initialized(session: Session, params: Any) -> None:
+    """`initialized`: ask to be told of changes where the client can be asked, and for its configuration."""
     if session.client.register_watching:
         watchers = [{"globPattern": pattern} for pattern in WATCHED]
         _register(session, "workspace/didChangeWatchedFiles", {"watchers": watchers})
@@ -27,27 +24,28 @@ def initialized(session: Session, params: types.InitializedParams) -> None:
     ask_for_configuration(session)
 
 
-def did_change_watched_files(session: Session, params: types.DidChangeWatchedFilesParams) -> None:
+def did_change_watched_files(session: Session, params: Any) -> None:
     """`workspace/didChangeWatchedFiles`."""
-    if any(change.uri.rsplit("/", 1)[-1] in SETTINGS_FILES for change in params.changes):
+    changed = [change["uri"] for change in params["changes"]]
+    if any(uri.rsplit("/", 1)[-1] in SETTINGS_FILES for uri in changed):
         session.recheck_all()
     else:
-        session.recheck_readers({uris.key(change.uri) for change in params.changes})
+        session.recheck_readers({uris.key(uri) for uri in changed})
     session.refresh()
 
 
-def did_change_workspace_folders(session: Session, params: types.DidChangeWorkspaceFoldersParams) -> None:
+def did_change_workspace_folders(session: Session, params: Any) -> None:
     """`workspace/didChangeWorkspaceFolders`."""
-    event = params.event
-    session.workspace.change_folders((f.uri for f in event.added), (f.uri for f in event.removed))
+    added, removed = ([folder["uri"] for folder in params["event"].get(name) or ()] for name in ("added", "removed"))
+    session.workspace.change_folders(added, removed)
     session.refresh()
 
 
-def did_change_configuration(session: Session, params: types.DidChangeConfigurationParams) -> None:
+def did_change_configuration(session: Session, params: Any) -> None:
     """`workspace/didChangeConfiguration`: what is sent along counts, else the client is asked."""
-    sent = params.settings
-    if isinstance(sent, Mapping) and isinstance(sent.get(SECTION), Mapping):
-        configure(session, sent[SECTION])
+    sent = find(params, f"settings.{SECTION}")
+    if isinstance(sent, Mapping):
+        session.configure(sent)
     else:
         ask_for_configuration(session)
 
@@ -59,16 +57,9 @@ def ask_for_configuration(session: Session) -> None:
         session.ask("workspace/configuration", {"items": items}, lambda answer: _answered(session, answer))
 
 
-def configure(session: Session, options: Mapping[str, Any]) -> None:
-    """Take over options. `debounce`: milliseconds between a change and its check; null for the adaptive delay."""
-    value = options.get("debounce")
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    session.scheduler.debounce = float(value) / 1000 if fine and value is not None else None
-
-
 def _answered(session: Session, answer: Any) -> None:
     if isinstance(answer, list) and answer and isinstance(answer[0], Mapping):
-        configure(session, {**session.client.options, **answer[0]})
+        session.configure({**session.client.options, **answer[0]})
 
 
 def _register(session: Session, method: str, options: Any) -> None:

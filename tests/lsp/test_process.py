@@ -14,7 +14,7 @@ import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
 
-from tests.lsp.peer import FULL, ROOT, SERVER, Peer, Process
+from tests.lsp.peer import FULL, ROOT, SERVER, Peer, Process, Refused
 
 URI = "file:///nowhere/flow.loom.yaml"
 BAD = "name: w\nsteps:\n  - id: a\n    type: llm_call\n    prompt: hi\n    depends_on: [zz]\n"
@@ -172,6 +172,24 @@ def test_leaving_without_a_shutdown_is_an_error(early: bool) -> None:
         assert peer.process.wait(30) == 1
         assert peer.process.stderr
         assert peer.process.stderr.read() == b""
+
+
+def test_requests_that_come_before_all_is_loaded_are_answered() -> None:
+    """Edits and diagnostics don't wait for the protocol's library; requests do, and can be cancelled meanwhile."""
+    with Process() as peer:
+        peer.initialize()
+        cancelled = peer.start("textDocument/codeAction", {})
+        peer.notify("$/cancelRequest", {"id": cancelled})
+        peer.open(URI, BAD)
+        place = {"line": 5, "character": 18}
+        context = {"range": {"start": place, "end": place}, "context": {"diagnostics": []}}
+        number = peer.start("textDocument/codeAction", {"textDocument": {"uri": URI}, **context})
+        assert [report["code"] for report in peer.published(URI, 1)] == ["AL202"]
+        assert peer.answer(number)[0]["kind"] == "quickfix"
+        with pytest.raises(Refused) as caught:
+            peer.answer(cancelled)
+        assert caught.value.code == -32800
+        assert peer.leave() == 0
 
 
 def test_the_end_of_input_ends_the_server() -> None:

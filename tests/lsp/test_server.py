@@ -25,8 +25,9 @@ from agentloom_lsp.client import Client, read_client
 from agentloom_lsp.convert import Encoding, Places, Position
 from agentloom_lsp.dispatch import run_session
 from agentloom_lsp.documents import Change, Document
-from agentloom_lsp.features import FEATURES
 from agentloom_lsp.handshake import shake_hands
+from agentloom_lsp.notifications import NOTIFICATIONS
+from agentloom_lsp.requests import REQUESTS
 from agentloom_lsp.transport import Channel
 from tests.lsp.peer import FULL, PULLING, ROOT, Local, Refused
 
@@ -631,7 +632,7 @@ def test_the_first_answer_names_what_there_is() -> None:
     params = {"capabilities": {**FULL, "notebookDocument": None}}
     converter = default_converter()
     client = converter.structure(params["capabilities"], types.ClientCapabilities)
-    methods = {feature.method for feature in FEATURES}
+    methods = {*NOTIFICATIONS, *(request.method for request in REQUESTS)}
     built = ServerCapabilitiesBuilder(client, methods, {}, [], types.TextDocumentSyncKind.Incremental).build()
     from_handlers = {
         name for name, value in converter.unstructure(built).items() if value not in (None, {"commands": []})

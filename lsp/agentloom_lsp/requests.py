@@ -1,0 +1,24 @@
+"""Every request that the server answers, and what it answers when a handler fails. Parameters are the protocol's own types."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from agentloom_lsp import actions, pull
+from agentloom_lsp.session import Session
+
+
+class Request(NamedTuple):
+    """One method: its handler, and the empty answer."""
+
+    method: str
+    handle: Callable[[Session, Any], Awaitable[Any]]
+    empty: Any = None
+
+
+REQUESTS: tuple[Request, ...] = (
+    Request("textDocument/diagnostic", pull.document_diagnostic, {"kind": "full", "items": []}),
+    Request("workspace/diagnostic", pull.workspace_diagnostic, {"items": []}),
+    Request("textDocument/codeAction", actions.code_action),
+)
