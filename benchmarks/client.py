@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 class Client:
@@ -22,6 +25,7 @@ class Client:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "agentloom", "lsp"],
             cwd=folder,
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lsp'}"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -51,7 +55,7 @@ class Client:
             self._process.wait(10)
         finally:
             self._process.kill()
-            self._process.wait()
+            self._process.communicate()
 
     def request(self, method: str, params: Any) -> Any:
         """Send a request and return its result; what the server asks meanwhile is answered with null."""
