@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agentloom.text import Span
 
@@ -39,16 +38,14 @@ class Severity(IntEnum):
 SEVERITY_BY_WORD = {severity.word: severity for severity in Severity}
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """Replace the text at ``span`` by ``text``."""
 
     span: Span
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """One cure, with the edits that carry it out. A safe fix can't change what a correct part of the file means."""
 
     title: str
@@ -56,8 +53,7 @@ class Fix:
     safe: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(NamedTuple):
     """The other half of the story. ``path`` is set when it is in another file; the span is then in that file's text."""
 
     span: Span
@@ -65,8 +61,7 @@ class Related:
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What a rule yields. ``fixes`` are in order of preference; ``severity`` overrides the rule's own."""
 
     code: str
@@ -81,16 +76,14 @@ class Finding:
         """Return the same finding, ``by`` code points further on (related places in other files stay)."""
         if not by:
             return self
-        return replace(
-            self,
+        return self._replace(
             span=self.span.shift(by),
-            related=tuple(r if r.path else replace(r, span=r.span.shift(by)) for r in self.related),
-            fixes=tuple(replace(f, edits=tuple(Edit(e.span.shift(by), e.text) for e in f.edits)) for f in self.fixes),
+            related=tuple(r if r.path else r._replace(span=r.span.shift(by)) for r in self.related),
+            fixes=tuple(f._replace(edits=tuple(Edit(e.span.shift(by), e.text) for e in f.edits)) for f in self.fixes),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """A finding with its final range, name and severity, as every reader shows it."""
 
     code: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -30,8 +29,7 @@ class Span(NamedTuple):
         return self.start <= offset <= self.end
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """One version of one document: where it lives, what it says. ``version`` is the editor's counter, if there is one."""
 
     uri: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentloom.analysis.context import Context
 from agentloom.analysis.graph import Graph
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 FileKind = Literal["workflow", "agent"]
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """A key of a mapping and its value, after merge keys. ``via`` is the span of the merge's value that brought it in."""
 
     key: Scalar
@@ -41,7 +40,7 @@ def word_span(node: Node) -> Span:
     return node.span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Facts:
     """What one mapping (a step, or a document's head) says by itself; spans are relative to its unit.
 
@@ -83,7 +82,7 @@ class Facts:
         return self.node.span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Step:
     """One item of `steps`: its facts, and where they lie. ``id`` and ``type`` are None unless they are texts.
 
@@ -117,8 +116,7 @@ class Step:
         return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(NamedTuple):
     """The workflow behind a subworkflow step.
 
     ``document`` is None when there is no file to read (``missing`` says why, in plain words). ``loop`` lists the files of a

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentloom.analysis import edits
 from agentloom.analysis.document import Facts, Located
@@ -440,8 +440,7 @@ def _alternative(node: Node, shape: Shape) -> Shape:
     return Shape(types=types)
 
 
-@dataclass(frozen=True, slots=True)
-class _Home:
+class _Home(NamedTuple):
     words: str
     exact: bool
     under: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentloom.syntax.nodes import Comment, Mapping, Node, Sequence
 from agentloom.syntax.tree import Tree
@@ -19,8 +19,7 @@ _DIRECTIVE = re.compile(r"#\s*agentloom:\s*(?P<verb>ignore-file|ignore)\b\s*(?:\
 _WORD = re.compile(r"[^\s,]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(NamedTuple):
     """One code in one comment. ``covers`` is None for a whole file; ``words`` is the span of the code's text."""
 
     code: str

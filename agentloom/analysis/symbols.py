@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agentloom.language.arguments import find_references_deep
 from agentloom.language.expression import parse_expression
@@ -19,8 +18,7 @@ Role = Literal["define", "refer", "read", "write"]
 Form = Literal["value", "template", "expression"]
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(NamedTuple):
     """One place where a name stands in the text.
 
     ``kind`` is what it names: step, agent, tool, provider, model, file, state. ``key`` is the dotted path of the field it stands
@@ -38,8 +36,7 @@ class Occurrence:
     part_spans: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """A scalar whose field carries marks. ``value`` is its typed value."""
 
     node: Scalar

@@ -7,7 +7,7 @@ Wide East-Asian characters and emoji take two cells, combining characters none; 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from typing import NamedTuple
 
 TAB = 4
 """Cells between tab stops."""
@@ -17,8 +17,7 @@ _EMOJI_STYLE = "\ufe0f"
 _SHOWN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2"  # format characters that are drawn
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(NamedTuple):
     """One line, drawn. ``pieces`` has what is shown per code point, ``starts`` the cell where each begins, and the end."""
 
     pieces: list[str]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from agentloom.analysis.settings import SettingsFinder, matches_glob
 
@@ -19,8 +19,7 @@ SKIPPED_FOLDERS = ("node_modules",)
 GLOB_CHARACTERS = "*?["
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """One file to check. ``shown`` is what the user calls it; ``named`` that the user named it and no pattern or folder did.
 
     The text of standard input is thought of as that of the file ``path``, which may be empty and needn't exist.
@@ -32,8 +31,7 @@ class Target:
     is_stdin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(NamedTuple):
     """What there is to check, and what of the named can't be: ``(name, reason)``."""
 
     targets: tuple[Target, ...]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
-from typing import Literal, TextIO
+from typing import Literal, NamedTuple, TextIO
 
 ColorChoice = Literal["auto", "always", "never"]
 COLOR_CHOICES = ("auto", "always", "never")
@@ -23,8 +22,7 @@ BLUE = "\x1b[1;34m"
 CYAN = "\x1b[1;36m"
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """How to write for one channel."""
 
     color: bool = False

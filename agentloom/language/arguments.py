@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -120,7 +119,7 @@ def _parse(value: str) -> Template:
     pieces: list[Piece] = []
     faults: list[Fault] = []
     notes: list[Fault] = []
-    still_open = [replace(open_reference(value, 0), bare=True)] if _HALF_PATH.fullmatch(value) else []
+    still_open = [open_reference(value, 0)._replace(bare=True)] if _HALF_PATH.fullmatch(value) else []
     literal: list[str] = []
     at = 0
     for span, read in _fields(value):
@@ -149,7 +148,7 @@ def _parse(value: str) -> Template:
             literal.append(value[span.start : span.end])
             if value[span.end - 1] != "}":
                 half = open_reference(value, span.start + 1)
-                still_open.append(replace(half, span=Span(span.start, half.span.end)))
+                still_open.append(half._replace(span=Span(span.start, half.span.end)))
         if pairs:
             literal.append("}" * (pairs // 2))
             at += pairs

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agentloom.text import Span
 
@@ -16,8 +15,7 @@ FaultKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """One fault. ``span`` is in offsets of the value; ``replacement`` is what to write over ``span``, if that cures it.
 
     ``title`` says what the replacement does, in a few words, such as ``double the braces``.

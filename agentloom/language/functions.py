@@ -6,8 +6,7 @@ Every call first pays for the work it is about to do, and nothing it builds is l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from agentloom.language.rendering import kind_of
 from agentloom.language.tokens import MAX_DIGITS
@@ -77,8 +76,7 @@ def refuse_long_list(length: int) -> None:
         raise Refusal(f"the result is a list of more than {MAX_ITEMS} items")
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(NamedTuple):
     """A function or method: how it is written, what it gives, how many arguments it takes, and how it runs."""
 
     signature: str

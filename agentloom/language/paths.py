@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from agentloom.text import Span
 
@@ -33,16 +32,14 @@ MISSING: Final = Missing.MISSING
 """What ``get`` returns for a path that leads nowhere; None is a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatePath:
+class StatePath(NamedTuple):
     """A path and the span of each part, in offsets of the text it was read from (brackets and dots left out)."""
 
     parts: tuple[Part, ...]
     spans: tuple[Span, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PathFault:
+class PathFault(NamedTuple):
     """Why a text is no path; ``span`` is the part that is wrong, in offsets of the text."""
 
     span: Span

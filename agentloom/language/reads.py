@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agentloom.language.faults import Fault
 from agentloom.language.paths import Part
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from agentloom.language.tree import Name, Node
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """A place that reads the state: ``state.user["name"][0]``, ``state.get("k")``, ``steps.x.output``.
 
     Reads with a fault in them are left out. ``parts`` leads from the top of the state, so it begins with ``steps`` for the latter; ``spans`` holds the place of each
@@ -27,8 +25,7 @@ class Read:
     spans: tuple[Span, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(NamedTuple):
     """A parsed expression.
 
     ``constant`` is True or False when it is so whatever the state holds, unless it fails. ``canonical`` is equal for

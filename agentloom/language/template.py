@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from agentloom.language.faults import DOUBLE_BRACES, Fault
 from agentloom.language.paths import NAME, Part, scan_segments
@@ -33,8 +32,7 @@ _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?([0-9]+)?[,_]?(?:\.([0-9]+))?[bcde
 _EMBEDDED = re.compile(r"\{(?:state[.\[][^{}\n\r]*|[^\W\d][\w\-]*(?:\.[\w\-]+|\[[^\[\]{}\s\"']+\])*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(NamedTuple):
     """One ``{…}``. ``span`` covers the braces.
 
     ``parts`` is the path from the top of the state, also for flat ones, and ``spans`` the place of each part. ``name`` is the
@@ -62,8 +60,7 @@ class Placeholder:
 Piece: TypeAlias = str | Placeholder
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(NamedTuple):
     """A parsed template.
 
     ``pieces`` in order: literal text with doubled braces undone, and placeholders. ``faults`` refuse it; ``notes`` mark
@@ -305,7 +302,7 @@ class _Parser:
         message = "`{` is never closed; add `}`, or write `{{` for a brace in the text"
         self.faults.append(Fault("template", Span(start, start + 1), message, "{{", DOUBLE_BRACES))
         half = open_reference(self.value, start + 1)
-        self.open.append(replace(half, span=Span(start, half.span.end)))
+        self.open.append(half._replace(span=Span(start, half.span.end)))
         self._literal.append(self.value[start:resume])
         return resume
 

@@ -21,7 +21,7 @@ MAX_DIGITS: Final = 1000
 _NOWHERE = Span(0, 0)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Token:
     """One token. ``value`` is the number or text it stands for; ``inner`` a text's span without prefix and quotes."""
 

@@ -13,7 +13,7 @@ from agentloom.text import Span
 CompareOperator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Constant:
     """A literal text, number, ``True``, ``False`` or ``None``. ``inner`` is a text's span without its quotes."""
 
@@ -22,7 +22,7 @@ class Constant:
     inner: Span
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Name:
     """A bare name."""
 
@@ -30,7 +30,7 @@ class Name:
     name: str
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Attribute:
     """``target.name``."""
 
@@ -40,7 +40,7 @@ class Attribute:
     name_span: Span
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Subscript:
     """``target[key]`` with a literal key; ``key_span`` is inside the quotes of a text."""
 
@@ -50,7 +50,7 @@ class Subscript:
     key_span: Span
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Slice:
     """``target[start:stop:step]`` with literal numbers."""
 
@@ -61,7 +61,7 @@ class Slice:
     step: int | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class FunctionCall:
     """``name(…)``."""
 
@@ -71,7 +71,7 @@ class FunctionCall:
     arguments: tuple[Node, ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class MethodCall:
     """``target.name(…)``."""
 
@@ -82,7 +82,7 @@ class MethodCall:
     arguments: tuple[Node, ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Unary:
     """``-x``, ``+x`` or ``not x``."""
 
@@ -91,7 +91,7 @@ class Unary:
     operand: Node
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Sum:
     """A chain of ``+`` and ``-``: the first term, and each further one with its sign."""
 
@@ -100,7 +100,7 @@ class Sum:
     rest: tuple[tuple[Literal["+", "-"], Node], ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Logic:
     """A chain of one of ``and`` and ``or``."""
 
@@ -109,7 +109,7 @@ class Logic:
     values: tuple[Node, ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Compare:
     """A comparison, chained or not: ``first op value op value …``."""
 
@@ -118,7 +118,7 @@ class Compare:
     rest: tuple[tuple[CompareOperator, Node], ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Conditional:
     """``then if test else otherwise``."""
 
@@ -128,7 +128,7 @@ class Conditional:
     otherwise: Node
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Display:
     """A list, or a tuple, written out."""
 
@@ -137,7 +137,7 @@ class Display:
     items: tuple[Node, ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Pairs:
     """A mapping written out."""
 
@@ -145,7 +145,7 @@ class Pairs:
     entries: tuple[tuple[Node, Node], ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Refused:
     """Something that is no allowed expression; a fault says why. ``parts`` are the expressions in it that could be read."""
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentloom.model.marks import Mark
 
@@ -21,8 +21,7 @@ STEP = "step"
 """Stands as a shape's ``block`` where the mapping's own ``type`` decides, see ``Catalogue.step``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """What a value may be.
 
     ``types`` uses JSON Schema's words (``string integer number boolean null object array``); empty means any. ``enum`` maps
@@ -58,8 +57,7 @@ class Shape:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One key of a block. ``has_default`` tells a default of null from none at all."""
 
     name: str
@@ -71,8 +69,7 @@ class Field:
     examples: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A mapping with known keys. ``tag`` is the ``type`` value of a step block."""
 
     name: str

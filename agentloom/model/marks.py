@@ -6,8 +6,7 @@ undefined-name rules, completion, navigation and colours without code per step t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal[
     "ref",  # names a thing of kind `of`: step, agent, tool, provider
@@ -28,8 +27,7 @@ Kind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """One mark. ``of`` narrows the kind down, see ``Kind``."""
 
     kind: Kind

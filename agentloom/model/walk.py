@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable
-from dataclasses import astuple
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, Strict
@@ -152,7 +151,7 @@ def _decorate(shape: ShapeData, metadata: Iterable[Any]) -> ShapeData:
     for item in metadata:
         match item:
             case Mark():
-                shape["marks"] = [*shape.get("marks", ()), [part for part in astuple(item) if part]]
+                shape["marks"] = [*shape.get("marks", ()), [part for part in item if part]]
             case OrNothing():
                 shape["types"] = [*shape["types"], "null"]
             case NumberAsText():

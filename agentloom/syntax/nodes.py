@@ -7,7 +7,7 @@ unit carry offsets relative to its first character, so an edit further up never 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from agentloom.text import Span
 
@@ -15,7 +15,7 @@ Style = Literal["plain", "single", "double", "literal", "folded"]
 Path: TypeAlias = tuple[str | int, ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Scalar:
     """A text. ``span`` covers quotes and block header; trailing blank lines of a block are left out.
 
@@ -33,7 +33,7 @@ class Scalar:
     """For block styles: number of columns of indentation that are not part of the value. Else 0."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Entry:
     """One ``key: value`` as written."""
 
@@ -41,7 +41,7 @@ class Entry:
     value: Node
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Mapping:
     """A mapping as written: duplicate keys, ``<<`` and all. ``span`` runs from the first key to the last value's end."""
 
@@ -52,7 +52,7 @@ class Mapping:
     anchor: Span | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Sequence:
     """A list. For block lists ``span`` starts at the first dash."""
 
@@ -63,7 +63,7 @@ class Sequence:
     anchor: Span | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Alias:
     """``*name``. ``target`` is None when the anchor is undefined or encloses the alias (both reported by the reader)."""
 
@@ -75,8 +75,7 @@ class Alias:
 Node: TypeAlias = Scalar | Mapping | Sequence | Alias
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(NamedTuple):
     """A comment, from ``#`` to the end of its line; ``own_line`` when nothing but blanks stands before it."""
 
     span: Span

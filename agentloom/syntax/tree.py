@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from agentloom.diagnostics import Finding
 from agentloom.syntax.nodes import Comment, Mapping, Node, Scalar, Sequence
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Unit:
     """A piece of text composed by itself; shared between versions of a document as long as its text stays the same.
 
@@ -22,8 +23,7 @@ class Unit:
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A node of a unit and where the unit begins in the document: document offset = ``base`` + offset in the unit.
 
     ``unit`` may hold more than ``node`` (a whole document composed in one go; then ``base`` is 0).

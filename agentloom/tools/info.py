@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInfo:
+class ToolInfo(NamedTuple):
     """A tool's name, its description, and the JSON Schema of its arguments (an object)."""
 
     name: str

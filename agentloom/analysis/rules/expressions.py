@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentloom.analysis.document import Facts
 from agentloom.analysis.rules.templates import cures
@@ -16,8 +16,7 @@ from agentloom.syntax.scalars import text_span
 from agentloom.text import Span
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """One condition of a router. ``span`` is where its text stands; ``constant`` is None unless it is always true or false.
 
     ``canonical`` compares two of them regardless of spacing and quotes (empty when it can't be read); ``opposites`` are the

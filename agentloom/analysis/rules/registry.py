@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from agentloom.analysis.rules import (
     collisions,
@@ -25,8 +24,7 @@ Scope = Literal["reader", "shape", "mapping", "step", "document", "driver"]
 DOCS_URL = "https://github.com/agentloom/agentloom/blob/main/docs/rules/"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule. ``scope`` tells who yields its findings: the YAML reader, the shape check, a function over the facts of any
     mapping (a step's or the head's), of a step's only, or over the document, or the driver itself. ``doc`` holds summary, why and cure, as paragraphs.
     """
