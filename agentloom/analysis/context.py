@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote, urlsplit
 
 from agentloom.analysis.settings import Settings
 
@@ -58,6 +57,8 @@ class Context:
 def path_of(uri: str) -> Path | None:
     """Return the file that a ``file:`` URI or a plain path names; None for everything else (``untitled:``, ``<stdin>``)."""
     if uri.startswith("file:"):
+        from urllib.parse import unquote, urlsplit  # editors only: the command line names plain paths
+
         parts = urlsplit(uri)
         text = unquote(parts.path)
         if parts.netloc and parts.netloc != "localhost":

@@ -95,3 +95,16 @@ def test_globs(tmp_path: Path, pattern: str, name: str, fits: bool) -> None:
     path = tmp_path / name
 
     assert matches_glob(path, find_settings(path)) is fits
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["[tool.agentloom]", "[ tool . agentloom ]", '["tool".agentloom]', "[tool]\nagentloom.x = 1\n[tool.agentloom]"],
+)
+def test_spellings_of_the_table(tmp_path: Path, table: str) -> None:
+    """However TOML spells the table, it is found."""
+    (tmp_path / "pyproject.toml").write_text(
+        table.replace("agentloom.x = 1\n[tool.agentloom]", "[tool.agentloom]") + '\nignore = ["AL2"]\n'
+    )
+
+    assert find_settings(tmp_path / "x.yaml").ignore == ("AL2",)
