@@ -24,6 +24,7 @@ from agentloom.language.template import (
     notes_on,
     open_reference,
     read_field,
+    unclosed_reference,
 )
 from agentloom.text import Span
 
@@ -167,8 +168,10 @@ def _fields(value: str) -> Iterator[tuple[Span, Placeholder | Fault]]:
             stop = _STATE_END.search(value, found.end())
             if stop is None or stop.group() != "}":
                 end = stop.start() if stop else len(value)
+                half = open_reference(value, start + 1)
                 message = "`{` is never closed; write `}` behind the name"
-                yield Span(start, end), Fault("template", Span(start, start + 1), message)
+                fault = unclosed_reference(value, half._replace(span=Span(start, half.span.end)))
+                yield Span(start, end), fault or Fault("template", Span(start, start + 1), message)
                 at = end
                 continue
             span = Span(start, stop.end())

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from agentloom.language.braces import BRACE, BracePairs, escape_braces
 from agentloom.language.faults import DOUBLE_BRACES, Fault
 from agentloom.language.paths import NAME, Part, scan_segments
 from agentloom.text import Span
@@ -22,7 +23,6 @@ MAX_WIDTH: Final = 10_000
 """The widest field and the longest precision a format spec may ask for, in characters."""
 
 _CACHED_LENGTH = 8_000
-_BRACE = re.compile(r"[{}]")
 _STOP = re.compile(r"[{}\n\r]")
 _ROOT_END = re.compile(r"[.\[\]!:]")
 _STATE = re.compile(r"state[.\[]")
@@ -141,6 +141,19 @@ def open_reference(value: str, start: int) -> Placeholder:
     return Placeholder(span, root, tuple(parts), tuple(spans), value[start:reached], span, closed=False)
 
 
+def unclosed_reference(value: str, half: Placeholder) -> Fault | None:
+    """Return the fault, and its cure, of a whole path of the state that only lacks its closing brace."""
+    end = half.span.end
+    if half.root != "state" or not half.parts or value[half.spans[-1].end : end] not in ("", "]"):
+        return None
+    if value[end : end + 1] in (":", "!"):
+        return None
+    written = "{" + half.name
+    return Fault(
+        "template", half.span, f"{_shown(written)} is never closed; add `}}`", written + "}", "close the brace"
+    )
+
+
 def read_field(value: str, start: int, end: int) -> Placeholder | Fault:
     """Return the placeholder in ``value[start:end]``, braces included, or what is wrong with it.
 
@@ -214,11 +227,6 @@ def check_spec(spec: str) -> str | None:
     return None
 
 
-def escape_braces(text: str) -> str:
-    """Return the template that renders ``text`` as it stands."""
-    return text.replace("{", "{{").replace("}", "}}")
-
-
 class _Parser:
     """One parse of one value: a scan from left to right that keeps what it found so far."""
 
@@ -229,13 +237,13 @@ class _Parser:
         self.notes: list[Fault] = []
         self.open: list[Placeholder] = []
         self._literal: list[str] = []
-        self._braces: _Braces | None = None
+        self._braces: BracePairs | None = None
 
     def parse(self) -> Template:
         """Scan the whole value."""
         value = self.value
         at = 0
-        while (found := _BRACE.search(value, at)) is not None:
+        while (found := BRACE.search(value, at)) is not None:
             here = found.start()
             if here > at:
                 self._literal.append(value[at:here])
@@ -290,7 +298,7 @@ class _Parser:
                 return self._block(start, end + 1)
             return self._unclosed(start, start + 1)
         if stop < len(value) and value[stop] != "{":
-            closing = _BRACE.search(value, stop)
+            closing = BRACE.search(value, stop)
             if closing is not None and closing.group() == "}":
                 message = "a placeholder must stand on one line; close its brace behind the name"
                 self.faults.append(Fault("template", Span(start, closing.end()), message))
@@ -299,10 +307,14 @@ class _Parser:
         return self._unclosed(start, stop)
 
     def _unclosed(self, start: int, resume: int) -> int:
-        message = "`{` is never closed; add `}`, or write `{{` for a brace in the text"
-        self.faults.append(Fault("template", Span(start, start + 1), message, "{{", DOUBLE_BRACES))
         half = open_reference(self.value, start + 1)
-        self.open.append(half._replace(span=Span(start, half.span.end)))
+        half = half._replace(span=Span(start, half.span.end))
+        message = "`{` is never closed; add `}`, or write `{{` for a brace in the text"
+        self.faults.append(
+            unclosed_reference(self.value, half)
+            or Fault("template", Span(start, start + 1), message, "{{", DOUBLE_BRACES)
+        )
+        self.open.append(half)
         self._literal.append(self.value[start:resume])
         return resume
 
@@ -313,7 +325,7 @@ class _Parser:
         paired = self._balance().paired
         cured: list[str] = []
         at = start
-        for brace in _BRACE.finditer(value, start, end):
+        for brace in BRACE.finditer(value, start, end):
             here = brace.start()
             if here < at:
                 continue
@@ -338,35 +350,10 @@ class _Parser:
         self.faults.append(Fault("template", Span(start, end), message, "".join(cured), DOUBLE_BRACES))
         return end
 
-    def _balance(self) -> _Braces:
+    def _balance(self) -> BracePairs:
         if self._braces is None:
-            self._braces = _Braces(self.value)
+            self._braces = BracePairs(self.value)
         return self._braces
-
-
-class _Braces:
-    """Which braces belong together, found in one pass: ``closing`` of each single ``{``; ``paired`` are doubled already."""
-
-    def __init__(self, value: str) -> None:
-        self.closing: dict[int, int] = {}
-        self.paired: set[int] = set()
-        stack: list[tuple[int, bool]] = []
-        skip = -1
-        for found in _BRACE.finditer(value):
-            at = found.start()
-            if at == skip:
-                continue
-            doubled = value[at + 1 : at + 2] == value[at]
-            if value[at] == "{":
-                stack.append((at, doubled))
-                skip = at + 1 if doubled else -1
-            elif stack:
-                opened, was_doubled = stack.pop()
-                if was_doubled and doubled:
-                    self.paired.update((opened, opened + 1, at, at + 1))
-                    skip = at + 1
-                else:
-                    self.closing[opened] = at
 
 
 def notes_on(placeholder: Placeholder) -> Iterator[Fault]:

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from agentloom.errors import ExpressionError, TemplateError
 from agentloom.language.arguments import parse_argument, render_deep
+from agentloom.language.braces import escape_braces
 from agentloom.language.expression import evaluate, parse_expression
 from agentloom.language.paths import StatePath, parse_output_path, parse_path
 from agentloom.language.rendering import render
-from agentloom.language.template import Template, escape_braces, parse_template
+from agentloom.language.template import Template, parse_template
 from agentloom.text import Span
 
 FEW = settings(max_examples=150, deadline=None)

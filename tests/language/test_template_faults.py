@@ -36,8 +36,11 @@ FAULTS: list[tuple[str, list[str], str, str | None]] = [
     ("{state.n:.2q}", [".2q"], "no format spec", None),
     ("{state.n:999999999}", ["999999999"], "too many characters", None),
     ("{state.n:.999999999f}", [".999999999f"], "too many characters", None),
-    ("hi {state.x", ["{"], "never closed", "hi {{state.x"),
-    ("hi {state.x and {state.y}", ["{"], "never closed", "hi {{state.x and {state.y}"),
+    ("hi {state.x", ["{state.x"], "never closed", "hi {state.x}"),
+    ("hi {state.a[0].b, and", ["{state.a[0].b"], "never closed", "hi {state.a[0].b}, and"),
+    ("hi {state.a[0, and", ["{"], "never closed", "hi {{state.a[0, and"),
+    ("hi {state.x.", ["{"], "never closed", "hi {{state.x."),
+    ("hi {state.x and {state.y}", ["{state.x"], "never closed", "hi {state.x} and {state.y}"),
     ("hi {state.\n  nope} x", ["{state.\n  nope}"], "on one line", None),
     ("{state.n:{w}}", ["{", "}"], "never closed", None),
     ("{ {state.x} {", ["{", "{"], "never closed", "{{ {state.x} {{"),
@@ -52,7 +55,7 @@ def test_faults_and_their_cure(value: str, underlined: list[str], words: str, cu
     with pytest.raises(TemplateError):
         render(template, {})
     edits = [Edit(fault.span, fault.replacement) for fault in template.faults if fault.replacement is not None]
-    assert all(fault.escape for fault in template.faults if fault.replacement is not None)
+    assert all(fault.escape or fault.title == "close the brace" for fault in template.faults if fault.replacement)
     if cured is not None:
         assert apply_edits(value, edits) == cured
         assert parse_template(cured).faults == ()
