@@ -97,7 +97,7 @@ class Client:
 def edit_times(client: Client, path: Path, text: str, edits: int) -> tuple[float, list[float]]:
     """Open a text and return the seconds to its first diagnostics, then those after each of ``edits`` one-letter changes.
 
-    Every second edit misspells a state key in the middle of the file and the next one mends it; what comes back is looked at.
+    Every second edit misspells a dependency in the middle of the file and the next one mends it; what comes back is looked at.
     """
     uri = path.as_uri()
     document = {"uri": uri}
@@ -108,7 +108,7 @@ def edit_times(client: Client, path: Path, text: str, edits: int) -> tuple[float
     first = client.request("textDocument/diagnostic", {"textDocument": document})
     opened = time.perf_counter() - start
     clean = len(first["items"])
-    at = text.index("{state.customer}", len(text) // 2) + len("{state.")
+    at = text.index("depends_on: [step_", len(text) // 2) + len("depends_on: [")
     line = text.count("\n", 0, at)
     column = at - text.rfind("\n", 0, at) - 1
     times: list[float] = []
