@@ -20,7 +20,11 @@ STEPS = "steps"
 
 
 class State:
-    """The state while it grows. Whoever keeps what it hands out beyond the current layer takes it from ``share``."""
+    """The state while it grows. Whoever keeps what it hands out beyond the current layer takes it from ``share``.
+
+    It begins without results under `steps`, whatever ``initial`` holds there: step ids are a namespace of their own in every
+    workflow, and a child doesn't see its parent's.
+    """
 
     __slots__ = ("_own", "_root", "_shared", "_steps")
 

@@ -24,9 +24,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     handed = render_deep(step.input, op.inputs, warn=attempt.warn)
     if STEPS in handed:
         raise StepError("`input.steps` is reserved for step results; use another key")
-    # Step ids of the child are a namespace of their own: it doesn't see the parent's results under `steps`.
-    shared = {} if step.isolated_state else {key: value for key, value in op.inputs.items() if key != STEPS}
-    child = await services.run_child(op, {**shared, **handed})
+    child = await services.run_child(op, handed if step.isolated_state else {**op.inputs, **handed})
     usage = total_usage(child.step_results)
     cost = sum(result.cost_usd for result in child.step_results.values())
     if child.error is not None:

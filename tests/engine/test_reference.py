@@ -95,7 +95,7 @@ def steps_of(nodes: list[Node]) -> list[dict[str, Any]]:
     return steps
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(workflows(), st.sampled_from(["skip_downstream", "continue"]), st.integers(1, 3))
 def test_random_workflows_follow_the_rules(nodes: list[Node], policy: str, limit: int) -> None:
     """Statuses, texts of skipped steps, layers, and what each step sees of the state are those of the model."""

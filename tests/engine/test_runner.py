@@ -195,6 +195,23 @@ def test_stop_cancels_what_runs_and_starts_nothing_more(limit: int) -> None:
     assert [event.step for event in events if isinstance(event, StepFinished)] == ["b"]
 
 
+def test_what_ends_after_stop_has_no_outcome() -> None:
+    """R-verdict: also when it could not be cancelled in time."""
+
+    async def one(op: Op) -> Outcome:
+        if op.path == "a":
+            with anyio.CancelScope(shield=True):
+                await stopped.wait()
+        elif op.path == "b":
+            stopped.set()
+        return await done(op)
+
+    stopped = anyio.Event()
+    settled, events = anyio.run(lambda: perform(ops("a", "b"), one, stop_at="b"))
+    assert settled == ["b"]
+    assert [event.step for event in events if isinstance(event, StepFinished)] == ["b"]
+
+
 def test_an_operation_reads_only_what_its_step_names() -> None:
     """R7 and the seam: top-level keys as a whole, and of `steps` only those that are named."""
     root = {"a": {"x": [1]}, "b": 2, "steps": {"s": {"output": 1}, "t": {"output": 2}}}

@@ -145,12 +145,14 @@ def test_an_engine_may_run_twice() -> None:
     async def main() -> None:
         gateway = ProviderGateway()
         gateway.register(Script())
-        data = flow(ask("a", prompt="{state.d.n}{state.d.new}", output="d.new"), state={"d": {"n": 1}})
+        data = flow(ask("a", prompt="{state.d.n}{state.d.new}", output="d.new"), state={"d": {"n": 1}, "e": {"n": 1}})
         engine = WorkflowEngine(build_workflow(data), provider_gateway=gateway)
         first, second = await engine.run(), await engine.run({"extra": True})
         assert first.final_state["d"] == second.final_state["d"] == {"n": 1, "new": "1"}
         assert first.run_id != second.run_id
         assert "extra" not in first.final_state
+        second.final_state["e"]["n"] = "changed"
+        assert (await engine.run()).final_state["e"] == {"n": 1}, "results don't share with the workflow"
 
     anyio.run(main)
 

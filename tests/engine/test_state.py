@@ -108,8 +108,12 @@ def test_siblings_whose_outputs_exclude_each_other() -> None:
     assert world.result.final_state["key"] == "b"
     assert "a" not in world.result.final_state["steps"]
     assert world.finished[-1] == "a", "its last event tells of the failure"
-    mended = run(flow(ask("b", output="key"), ask("a", output="key.deep")), {"b": "x"}, state={"key": {}})
-    assert mended.statuses == {"b": "success", "a": "failed"}
+    broken = run(flow(ask("b", output="key"), ask("a", output="key.deep")), state={"key": {}})
+    assert broken.statuses == {"b": "success", "a": "failed"}
+    mended = run(
+        flow(use("b", "make", output="key"), ask("a", output="key.deep"), state={"key": "text"}), tools={"make": dict}
+    )
+    assert mended.result.final_state["key"] == {"deep": "a"}
     turned = run(flow(ask("a", output="key.deep"), ask("b", output="key")))
     assert turned.statuses == {"a": "success", "b": "success"}
     assert turned.result.final_state["key"] == "b"
