@@ -76,8 +76,8 @@ class Linker:
         self.undefined: list[Alias] = []
         self._known: set[int] = set()
         self._measures: dict[int, tuple[int, int]] = {}
-        self._size = 0
-        self._own = 0
+        self.size = 0
+        self.own = 0
         self._refused = False
 
     def add(self, nodes: Iterable[Node], loose: Iterable[Alias], copies: Mapping_[int, Node]) -> None:
@@ -86,7 +86,7 @@ class Linker:
         ``loose`` are the piece's own aliases without anchor, ``copies`` maps them (by identity) to the nodes at hand.
         """
         for node in nodes:
-            self._size += self._measure(node, 2)[0]
+            self.size += self._measure(node, 2)[0]
         for alias in loose:
             copy = copies.get(id(alias))
             if isinstance(copy, Alias) and id(copy) not in self._known:
@@ -94,7 +94,7 @@ class Linker:
 
     def _measure(self, node: Node, depth: int) -> tuple[int, int]:
         """Return how many nodes and levels a node has with aliases followed; the reader bounds the depth."""
-        self._own += 1
+        self.own += 1
         if isinstance(node, Alias):
             return self._link(node, depth)
         size, height = 1, 1
@@ -122,7 +122,7 @@ class Linker:
         self._known.add(id(alias))
         size, height = measured
         too_deep = depth + height > DEEPEST
-        if too_deep or self._size + size > most_nodes(self._own):
+        if too_deep or self.size + size > most_nodes(self.own):
             if not self._refused:
                 self._refused = True
                 self.findings.append(oversized_alias(alias, too_deep))

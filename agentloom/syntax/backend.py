@@ -118,6 +118,34 @@ def mask(text: str, flow: bool = False) -> Masked:
     return Masked(text, back)
 
 
+def mask_tab(masked: Masked, at: int, pure: bool) -> Masked | None:
+    """Return the text with the tab masked at which a parser stopped although YAML 1.2 allows it; None when it was none.
+
+    That is a tab before a comment or on an empty line, and, for the pure parser, one behind a word. Tabs that indent a
+    value, or stand between a dash and its item, are faults.
+    """
+    text, back = masked
+    if text[at : at + 1] != "\t":
+        return None
+    line = text.rfind("\n", 0, at) + 1
+    before = text[line:at]
+    end = at + 1
+    while text[end : end + 1] in ("\t", " "):
+        end += 1
+    ends_line = text[end : end + 1] in ("", "\r", "\n", "#")
+    if not before.strip(" \t-?"):
+        return (
+            Masked(text[:at] + " " * (end - at) + text[end:], back) if ends_line and not before.strip(" \t") else None
+        )
+    if not pure:
+        return None
+    if ends_line or text[at - 1] in ":-?,[]{}":
+        return Masked(text[:at] + " " * (end - at) + text[end:], back)
+    stand_in = next((chr(code) for code, char in back.items() if char == "\t"), None) or _stand_ins(text, "\t")["\t"]
+    tabs = text[at:end].replace("\t", stand_in)
+    return Masked(text[:at] + tabs + text[end:], back | {ord(stand_in): "\t"})
+
+
 def with_line_feeds(text: str) -> str:
     """Return ``text``, of the same length, with each CR that is no part of a CRLF replaced by LF."""
     if "\r" in text and text.count("\r") != text.count("\r\n"):
@@ -131,7 +159,7 @@ def _masked_flow(found: str, masks: dict[str, str]) -> str:
 
 def open_events(text: str, pure: bool = False) -> Callable[[], Event | None]:
     """Return a function that gives the next event each time, None at the end. Raises ``YAMLError`` on a fault in the text."""
-    if CParser is not None and not pure:
+    if HAS_C and not pure:
         events: Callable[[], Event | None] = CParser(text).get_event
         return events
     return _pure_events(text).__next__
@@ -148,7 +176,7 @@ def parses(text: str, pure: bool = False) -> bool:
 
 def _raw_parses(text: str, pure: bool) -> bool:
     try:
-        if CParser is not None and not pure:
+        if HAS_C and not pure:
             CParser(text).raw_parse()
         else:
             get = _pure_events(text).__next__

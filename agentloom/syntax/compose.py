@@ -22,6 +22,9 @@ from agentloom.syntax.duplicates import duplicate_keys
 from agentloom.syntax.nodes import Alias, Entry, Mapping, Node, Scalar, Sequence, Style
 from agentloom.text import Span
 
+MOST_TABS = 100
+"""Tabs that are masked, one by one, because a parser does not know that YAML allows them."""
+
 TOO_DEEP = "nested too deeply"
 
 _STYLES: dict[str | None, Style] = {
@@ -79,6 +82,7 @@ class _Anchored(NamedTuple):
 
 def compose(text: str, pure: bool = False) -> Composed | Failure:
     """Return the nodes of a text that holds at most one document, or why there are none. Linear; never raises."""
+    pure = pure or not backend.HAS_C
     masked = backend.mask(text)
     found = _compose(text, masked, pure)
     if isinstance(found, Failure) and found.problem != TOO_DEEP:
@@ -89,15 +93,22 @@ def compose(text: str, pure: bool = False) -> Composed | Failure:
 
 
 def _compose(text: str, masked: backend.Masked, pure: bool) -> Composed | Failure:
-    stack: list[_Frame] = []
-    try:
-        return _build(text, masked, backend.open_events(masked.text, pure), stack, pure)
-    except YAMLError as error:
-        failure = backend.failure_of(error, len(text))
-    except _Refused as refused:
-        failure = refused.failure
-    flow_at = next((frame.start for frame in stack if frame.flow), -1)
-    return failure._replace(flow_at=flow_at)
+    failure = Failure("", 0)
+    for _ in range(MOST_TABS):
+        stack: list[_Frame] = []
+        try:
+            return _build(text, masked, backend.open_events(masked.text, pure), stack, pure)
+        except YAMLError as error:
+            failure = backend.failure_of(error, len(text))
+        except _Refused as refused:
+            failure = refused.failure
+        flow_at = next((frame.start for frame in stack if frame.flow), -1)
+        failure = failure._replace(flow_at=flow_at)
+        mended = backend.mask_tab(masked, failure.at, pure)
+        if mended is None:
+            break
+        masked = mended
+    return failure
 
 
 class _Refused(Exception):

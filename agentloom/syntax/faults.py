@@ -90,6 +90,8 @@ def place_of(text: str, failure: Failure) -> Span:
     at = min(at, max(0, len(text.rstrip(" \t\r\n")) - 1))
     while at > 0 and text[at] in " \t\r\n":
         at -= 1
+    while at > 0 and text[at - 1] not in " \t\r\n" and failure.at > at:
+        at -= 1
     word = _WORD.match(text, at)
     return Span(at, word.end() if word else min(at + 1, len(text)))
 
@@ -139,3 +141,13 @@ def extra_document(text: str, at: int) -> Finding:
         fixes = (Fix("remove the marker", (Edit(Span(at, len(text)), ""),)),)
     message = "a second document begins here and is not read; remove it or move it to a file of its own"
     return Finding("AL007", span, message, fixes=fixes)
+
+
+def broken_directive(text: str, failure: Failure) -> Finding:
+    """Return the finding for a text that begins with lines of `%` and does not compose."""
+    start = text.index("%")
+    if "document start" not in failure.problem:
+        return syntax_error(text, failure)
+    word = _WORD.match(text, start)
+    message = "a line of `%` needs a line of `---` between itself and the document; add it, or remove the line"
+    return Finding("AL001", Span(start, word.end() if word else start + 1), message)

@@ -9,7 +9,7 @@ from agentloom.syntax.backend import Failure
 _DOUBLE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SINGLE = re.compile(r"'[^']*(?:''[^']*)*'(?!')")
 _TOKEN = re.compile(
-    r"""(?P<quoted>(?<=[\s\[\]{},:])(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^']*(?:''[^']*)*'))|(?P<open>[\[{])|(?P<close>[\]}])|[ \t\r\n]\#[^\r\n]*""",
+    r"""(?P<quoted>(?<=[\s\[\]{},:])(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^']*(?:''[^']*)*'))|(?P<open>[\[{])|(?P<close>[\]}])|(?P<comma>,)|[ \t\r\n]\#[^\r\n]*""",
     re.DOTALL | re.VERBOSE,
 )
 _BEHIND = re.compile(r"[ \t]*(?:[,\]}:]|(?<=[ \t])#|\r|\n|\Z)")
@@ -46,3 +46,35 @@ def bracket_end(text: str, at: int, end: int) -> int:
             if not expected:
                 return match.end()
     return -1
+
+
+def open_brackets(text: str, at: int, end: int) -> tuple[list[int], int]:
+    """Return where the brackets stand that are open at ``end``, or else at the first bracket that closes one of another kind.
+
+    The second answer is that bracket's place, or -1.
+    """
+    still_open: list[int] = []
+    for match in _TOKEN.finditer(text, at, end):
+        if match["open"]:
+            still_open.append(match.start())
+        elif match["close"]:
+            if not still_open or (text[still_open[-1]] == "[") != (match["close"] == "]"):
+                return still_open or [at], match.start()
+            still_open.pop()
+            if not still_open:
+                break
+    return still_open, -1
+
+
+def separators(text: str, at: int, end: int) -> list[int]:
+    """Return where the commas stand that separate the items of the brackets at ``at``."""
+    depth = 0
+    found: list[int] = []
+    for match in _TOKEN.finditer(text, at, end):
+        if match["open"]:
+            depth += 1
+        elif match["close"]:
+            depth -= 1
+        elif match["comma"] and depth == 1:
+            found.append(match.start())
+    return found

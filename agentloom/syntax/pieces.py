@@ -34,7 +34,8 @@ _MARK = re.compile(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _PRELUDE = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _CONTENT = re.compile(r"[^ \t\r\n#]")
-_TOP = re.compile(r"^(?:[^ \t\r\n#\-\]}]|-(?![ \t\r\n]|\Z))", re.MULTILINE)
+_TOP_START = re.compile(r"[^ \t\r\n#\-\]}]|-(?![ \t\r\n]|\Z)")
+_TOP = re.compile(f"^(?:{_TOP_START.pattern})", re.MULTILINE)
 _STEPS = re.compile(r"""(?:steps|"steps"|'steps')[ \t]*:[ \t]*(?:\#[^\r\n]*)?(?:\r\n|\n|\Z)""", re.VERBOSE)
 _BLANKS = re.compile(r"(?:[ \t]*(?:\#[^\r\n]*)?(?:\r\n|\n))*")
 _DASH = re.compile(r"( *)-(?=[ \t\r\n]|\Z)")
@@ -108,7 +109,7 @@ def cut(text: str, start: int, end: int) -> list[Piece] | None:
     content = _CONTENT.search(text, _BLANKS.match(text, start, end).end(), end)  # type: ignore[union-attr]
     if content is None:
         return None
-    if content.start() == start and (not starts or starts[0] != start):
+    if content.start() == start and (not starts or starts[0] != start) and _TOP_START.match(text, start):
         starts.insert(0, start)  # behind a byte order mark `^` does not hold
     if not starts or starts[0] != content.start() or text[starts[0]] in "{[?%":
         return None

@@ -9,7 +9,7 @@ from agentloom.syntax.aliases import undefined_alias
 from agentloom.syntax.assembly import PlacedPart, assemble, assemble_whole, in_order
 from agentloom.syntax.backend import Failure, parses, with_line_feeds
 from agentloom.syntax.compose import TOO_DEEP, compose
-from agentloom.syntax.faults import bad_characters, extra_document, syntax_error
+from agentloom.syntax.faults import bad_characters, broken_directive, extra_document
 from agentloom.syntax.flow import bracket_end, open_place, quote_end
 from agentloom.syntax.moving import moved
 from agentloom.syntax.parts import Part, read_part, recovered_part
@@ -118,7 +118,7 @@ class Reader:
         composed = compose(chunk, self._pure)
         findings = bad_characters(chunk)
         if isinstance(composed, Failure) and body.directives:
-            findings.append(syntax_error(chunk, composed))
+            findings.append(broken_directive(chunk, composed))
             chunk = _PRELUDE_LINES.sub(lambda match: " " * len(match[0]), chunk)
             composed = compose(chunk, self._pure)
         if isinstance(composed, Failure):

@@ -1,13 +1,55 @@
-"""What is left of a piece that does not compose."""
+"""What is left of a piece that does not compose: its structure by indentation, each part composed by itself.
+
+An entry that composes is taken as it is. One that does not is mended (`mending`) or taken apart further; what can't be
+read is left out. So a fault costs the line it is on, and every fault has its own finding.
+"""
 
 from __future__ import annotations
 
+from agentloom.diagnostics import Finding
+from agentloom.syntax.aliases import Linker
 from agentloom.syntax.backend import Failure
-from agentloom.syntax.compose import Composed
+from agentloom.syntax.compose import Composed, compose
 from agentloom.syntax.faults import syntax_error
+from agentloom.syntax.nodes import Mapping, Node, Sequence
+from agentloom.syntax.outline import Outline
 from agentloom.syntax.pieces import Kind
+from agentloom.syntax.tabs import without_tabs
+
+MOST_FINDINGS = 100
+"""Findings per piece; beyond, broken lines are left out without a word."""
 
 
 def recover(kind: Kind | None, text: str, failure: Failure, pure: bool = False) -> Composed:
-    """Return what can be read of a broken piece, with a finding for each fault."""
-    return Composed(None, [syntax_error(text, failure)])
+    """Return what can be read of a broken piece, with a finding for each fault; at least one. Never raises.
+
+    ``kind`` says what the piece should be: `item` gives a list, `entry` and `header` a mapping, None whatever is there.
+    """
+    spaced, findings = without_tabs(text, lambda tried: isinstance(compose(tried, pure), Composed))
+    composed = compose(spaced.text, pure) if findings else failure
+    outline = Outline(spaced.text, pure)
+    if isinstance(composed, Composed) and _fits(kind, composed.node):
+        node = composed.node
+        outline.findings.extend(composed.findings)
+        outline.loose.extend(composed.loose)
+    else:
+        node = outline.piece(kind)
+        if not outline.findings and not findings:
+            outline.findings.append(syntax_error(spaced.text, failure))
+    spaced.nodes_back(node)
+    linker = Linker(text)
+    if node is not None:
+        linker.add([node], (), {})
+    found: list[Finding] = [spaced.finding_back(finding) for finding in outline.findings]
+    return Composed(
+        node,
+        [*findings, *found, *linker.findings][:MOST_FINDINGS],
+        linker.anchors,
+        [alias for alias in outline.loose if alias.target is None],
+        linker.size,
+        linker.own,
+    )
+
+
+def _fits(kind: Kind | None, node: Node | None) -> bool:
+    return kind is None or isinstance(node, Sequence if kind == "item" else Mapping)

@@ -1,0 +1,485 @@
+"""The structure of a broken piece by its indentation: which lines make an entry, an item, a value; each composed by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from agentloom.diagnostics import Edit, Finding, Fix
+from agentloom.syntax.aliases import DEEPEST
+from agentloom.syntax.backend import Failure
+from agentloom.syntax.compose import compose
+from agentloom.syntax.duplicates import duplicate_keys
+from agentloom.syntax.edited import Edited
+from agentloom.syntax.lines import (
+    BLOCK_HEADER,
+    DASH,
+    FIELD,
+    KEY,
+    Line,
+    behind_blanks,
+    behind_properties,
+    content_end,
+    lines_of,
+)
+from agentloom.syntax.mending import mend, salvage
+from agentloom.syntax.moving import moved
+from agentloom.syntax.nodes import Alias, Entry, Mapping, Node, Scalar, Sequence
+from agentloom.syntax.pieces import Kind
+from agentloom.text import Span
+
+_NO_SPACE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(?=[^\s:/])")
+_EQUALS = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)([ \t]*=[ \t]*)(?=\S)")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*[ \t]*\Z")
+_NO_DASH_SPACE = re.compile(r"-(?=[A-Za-z_{\[\"'])")
+_ANCHOR = re.compile(r"&[0-9A-Za-z_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that belong together, up to the offset ``end``."""
+
+    lines: list[Line]
+    end: int
+
+    @property
+    def first(self) -> Line:
+        """The first line."""
+        return self.lines[0]
+
+    @property
+    def column(self) -> int:
+        """The column of the first line's words."""
+        return self.lines[0].column
+
+
+class Outline:
+    """Reads one broken piece. Nodes and findings come in offsets of ``text``."""
+
+    def __init__(self, text: str, pure: bool) -> None:
+        self.text = text
+        self.pure = pure
+        self.findings: list[Finding] = []
+        self.loose: list[Alias] = []
+        self._depth = 0
+
+    def piece(self, kind: Kind | None) -> Node | None:
+        """Return the node of the whole piece, of the sort that its kind asks for."""
+        lines = lines_of(self.text)
+        if not lines:
+            return None
+        block = Block(lines, len(self.text))
+        if kind == "item":
+            return self._list(block)
+        if kind is not None:
+            return self._mapping_alone(block)
+        return self._nested(block, -1)
+
+    # Composing a part by itself
+
+    def _chunk(self, block: Block) -> str:
+        """Return a block's text from the start of its first line, with blanks for what stands before its words."""
+        return " " * block.column + self.text[block.first.content : block.end]
+
+    def _accept(self, node: Node | None, findings: list[Finding], loose: list[Alias], by: int) -> Node | None:
+        """Take over what a part says, ``by`` code points further on."""
+        self.findings.extend([finding.shift(by) for finding in findings])
+        if node is None:
+            return None
+        memo: dict[int, Node] = {}
+        placed = moved(node, by, memo)
+        for alias in loose:
+            copy = memo.get(id(alias))
+            if isinstance(copy, Alias):
+                self.loose.append(copy)
+        return placed
+
+    def _composed(self, block: Block, want: Callable[[Node | None], bool]) -> Node | Failure | None:
+        """Return what a block composes to; None when that is not what is wanted."""
+        composed = compose(self._chunk(block), self.pure)
+        if isinstance(composed, Failure):
+            return composed
+        if not want(composed.node):
+            return None
+        return self._accept(composed.node, composed.findings, composed.loose, block.first.start)
+
+    def _say(self, span: Span, message: str, *fixes: Fix) -> None:
+        self.findings.append(Finding("AL001", span, message, fixes=fixes))
+
+    # Values
+
+    def _nested(self, block: Block, column: int) -> Node | None:
+        """Return the value that a block of lines is, below a key or dash at ``column``."""
+        if self._depth >= DEEPEST:
+            return None
+        self._depth += 1
+        found = self._composed(block, lambda node: node is not None)
+        if isinstance(found, Failure) or found is None:
+            first = block.first
+            if self._is_list(block):
+                found = self._list(block)
+            elif KEY.match(self.text, first.content):
+                found = self._mapping_alone(block)
+            else:
+                found = self._mended(block, first.content, column, lambda node: node)
+        self._depth -= 1
+        return found
+
+    def _mended(self, block: Block, at: int, column: int, pick: Callable[[Node], Node | None]) -> Node | None:
+        """Return the value at ``at`` after mending; ``pick`` finds it in what its block composes to."""
+        start = block.first.start
+        chunk = self._chunk(block)
+        mended = mend(chunk, at - start, max(column, 0), pure=self.pure)
+        value = pick(mended.node) if mended.node is not None else None
+        if value is None:
+            mended.loose.clear()
+            value = salvage(chunk, at - start, len(chunk), mended, self.pure)
+        return self._accept(value, mended.findings, mended.loose, start)
+
+    # Lists
+
+    def _is_list(self, block: Block) -> bool:
+        if DASH.match(self.text, block.first.content):
+            return True
+        return _NO_DASH_SPACE.match(self.text, block.first.content) is not None and any(
+            line.column == block.column and DASH.match(self.text, line.content) for line in block.lines
+        )
+
+    def _list(self, block: Block) -> Sequence:
+        """Return the list that a block is; what stands in it without a dash is reported."""
+        column = block.column
+        items: list[Node] = []
+        start = block.first.content
+        for child in _children(block, lambda line, now: line.column <= column and not self._goes_on(line, now, column)):
+            first = child.first
+            if first.column < column and (DASH.match(self.text, first.content) or not items):
+                self._misplaced(child, column)
+            if DASH.match(self.text, first.content) or not items:
+                items.extend(self._item(child))
+            elif _NO_DASH_SPACE.match(self.text, first.content):
+                items.extend(self._item_after(child, Edit(Span(first.content + 1, first.content + 1), " ")))
+            elif KEY.match(self.text, first.content):
+                items[-1] = self._joined(items[-1], child)
+            else:
+                items.extend(self._item_after(child, Edit(Span(first.content, first.content), "- ")))
+        end = max([start + 1, *(item.span.end for item in items)])
+        return Sequence(Span(start, end), tuple(items))
+
+    def _goes_on(self, line: Line, now: Block | None, column: int) -> bool:
+        """Tell whether a line without a dash continues keys that stand at the column of a list's dashes."""
+        return (
+            now is not None
+            and line.column == now.column
+            and not DASH.match(self.text, line.content)
+            and not DASH.match(self.text, now.first.content)
+            and KEY.match(self.text, line.content) is not None
+            and KEY.match(self.text, now.first.content) is not None
+        )
+
+    def _item(self, block: Block) -> list[Node]:
+        """Return the item that begins at a dash, and behind it the items that stand too deep below."""
+        found = self._composed(block, lambda node: isinstance(node, Sequence) and len(node.items) == 1)
+        if isinstance(found, Sequence):
+            return [found.items[0]]
+        first = block.first
+        content = behind_blanks(self.text, first.content + 1)
+        behind = behind_properties(self.text, content)
+        rest = block.lines[1:]
+        if behind < first.end and self.text[behind] != "#":
+            rest = [Line(first.start, behind, first.end, first.next), *rest]
+        if not rest:
+            return [_nothing(min(first.content + 1, first.end))]
+        inner = Block(rest, block.end)
+        node: Node
+        strays: list[Block]
+        if KEY.match(self.text, inner.first.content) and not self._is_list(inner):
+            node, strays = self._mapping(inner)
+        elif rest[0].start != first.start or self._is_list(inner):
+            value = self._nested(inner, first.column)
+            node, strays = value or _nothing(first.content + 1), []
+        else:
+            value = self._mended(block, behind, first.column, _only_item)
+            node, strays = value or _nothing(first.content + 1), []
+        if not isinstance(node, Alias):
+            node.anchor = node.anchor or self._anchor(content, behind)
+        items: list[Node] = [node]
+        for stray in strays:
+            if self._holds_keys(stray):
+                self._misplaced(stray, first.column)
+                items.extend(self._item(stray))
+            else:
+                self._say_stray(stray)
+        return items
+
+    def _anchor(self, start: int, end: int) -> Span | None:
+        found = _ANCHOR.search(self.text, start, end)
+        return Span(*found.span()) if found else None
+
+    def _item_after(self, block: Block, edit: Edit) -> list[Node]:
+        """Return the items that a line gives once its dash is complete."""
+        first = block.first
+        words = Span(first.content, content_end(self.text, first.content, first.end))
+        if edit.text == " ":
+            self._say(
+                Span(first.content, first.content + 1),
+                "a dash that begins an item is followed by a blank; add it",
+                Fix("add the blank", (edit,)),
+            )
+        else:
+            self._say(
+                words, "this line of a list has no dash; write `- ` before it", Fix("add the dash", (edit,), False)
+            )
+        edited = Edited(self._chunk(block), [_shifted(edit, -first.start)])
+        composed = compose(edited.text, self.pure)
+        if isinstance(composed, Failure) or not isinstance(composed.node, Sequence):
+            return []
+        edited.nodes_back(composed.node)
+        found = self._accept(
+            composed.node, [edited.finding_back(f) for f in composed.findings], composed.loose, first.start
+        )
+        return list(found.items) if isinstance(found, Sequence) else []
+
+    def _joined(self, item: Node, block: Block) -> Node:
+        """Return an item with the keys of a block that stand at the column of the dashes, below it."""
+        column = item.span.start - (max(self.text.rfind("\n", 0, item.span.start), -1) + 1)
+        self._misplaced(block, column if isinstance(item, Mapping) and not item.flow else block.column + 2)
+        more, _ = self._mapping(block)
+        if not isinstance(item, Mapping) or item.flow:
+            return item
+        joined = replace(item, span=Span(item.span.start, more.span.end), entries=(*item.entries, *more.entries))
+        self._check_names(joined)
+        return joined
+
+    # Mappings
+
+    def _mapping_alone(self, block: Block) -> Mapping:
+        """Return the mapping that a block is, where no list around it could take its stray items."""
+        mapping, strays = self._mapping(block)
+        for stray in strays:
+            self._say_stray(stray)
+        return mapping
+
+    def _say_stray(self, stray: Block) -> None:
+        dash = stray.first.content
+        self._say(Span(dash, dash + 1), "a list item can't stand here; indent it below the key that it is for")
+
+    def _holds_keys(self, stray: Block) -> bool:
+        return KEY.match(self.text, behind_blanks(self.text, stray.first.content + 1)) is not None
+
+    def _mapping(self, block: Block) -> tuple[Mapping, list[Block]]:
+        """Return the mapping that a block is, and the list items that stand in it where none can."""
+        column = block.column
+        entries: list[Entry] = []
+        strays: list[Block] = []
+        prose = -1  # where a line without a colon ended: more of them below are the same fault
+        for child in self._entry_blocks(block):
+            first = child.first
+            if DASH.match(self.text, first.content):
+                strays.append(child)
+            elif first.column != column:
+                self._misplaced(child, column)
+                more, deeper = self._mapping(child)
+                entries.extend(more.entries)
+                strays.extend(deeper)
+            else:
+                found, deeper = self._entry(child, silent=prose == first.start)
+                prose = child.end if not found and KEY.match(self.text, first.content) is None else -1
+                entries.extend(found)
+                strays.extend(deeper)
+        start = entries[0].key.span.start if entries else block.first.content
+        end = max([start, *(max(entry.key.span.end, entry.value.span.end) for entry in entries)])
+        mapping = Mapping(Span(start, end), tuple(entries))
+        self._check_names(mapping)
+        return mapping, strays
+
+    def _check_names(self, mapping: Mapping) -> None:
+        names = [entry.key.value for entry in mapping.entries if isinstance(entry.key, Scalar)]
+        if len(set(names)) != len(names):
+            self.findings.extend(duplicate_keys(self.text, mapping))
+
+    def _entry_blocks(self, block: Block) -> Iterator[Block]:
+        """Yield the lines of each entry of a mapping: up to the next line that is not indented deeper than its key.
+
+        Lists may stand at the column of their key, and so may the text below `|` that nobody indented.
+        """
+        column = block.column
+        takes_list = takes_text = False
+
+        def begins(line: Line, now: Block | None) -> bool:
+            nonlocal takes_list, takes_text
+            text, content = self.text, line.content
+            if now is not None:
+                if line.column > column:
+                    takes_text = False
+                    return False
+                if text[content] in "]}":
+                    return False
+                if now.column < column and line.column < column:
+                    return line.column < now.column
+                if line.column == column:
+                    dash = DASH.match(text, content) is not None
+                    if (dash and takes_list) or (takes_text and not dash and not FIELD.match(text, content)):
+                        return False
+            key = KEY.match(text, content)
+            behind = behind_properties(text, behind_blanks(text, key.end())) if key else line.end
+            takes_list = key is not None and (behind >= line.end or text[behind] == "#")
+            takes_text = key is not None and BLOCK_HEADER.match(text, behind) is not None
+            return True
+
+        yield from _children(block, begins)
+
+    def _entry(self, block: Block, silent: bool) -> tuple[list[Entry], list[Block]]:
+        """Return the entries that a key's lines give, mostly one, and list items that stand below it where none can."""
+        found = self._composed(block, lambda node: isinstance(node, Mapping) and not node.flow)
+        if isinstance(found, Mapping):
+            return list(found.entries), []
+        first = block.first
+        match = KEY.match(self.text, first.content)
+        key = self._key(first, match.end()) if match else None
+        if match is None or key is None:
+            return self._without_colon(block, silent), []
+        head = behind_blanks(self.text, match.end())
+        inline = behind_properties(self.text, head)
+        if inline >= first.end or self.text[inline] == "#":
+            return [Entry(key, self._below(block, match.end(), head, inline))], []
+        if isinstance(found, Failure) and head < inline:
+            faults = {found.at + first.start, found.context_at + first.start}
+            inline = head if any(head <= at < inline for at in faults) else inline
+        split = self._too_deep(block, inline)
+        if split is None:
+            value = self._mended(block, inline, first.column, _only_value)
+            return ([] if value is None else [Entry(key, value)]), []
+        own, deeper = split
+        entries, _ = self._entry(own, silent)
+        if DASH.match(self.text, deeper.first.content):
+            return entries, [deeper]
+        self._misplaced(deeper, first.column)
+        more, strays = self._mapping(deeper)
+        return [*entries, *more.entries], strays
+
+    def _key(self, line: Line, colon: int) -> Node | None:
+        """Return the key before the colon that ends at ``colon``."""
+        found = self._composed(Block([line], colon), lambda node: isinstance(node, Mapping) and len(node.entries) == 1)
+        return found.entries[0].key if isinstance(found, Mapping) else None
+
+    def _below(self, block: Block, colon: int, head: int, behind: int) -> Node:
+        """Return the value on the lines below its key."""
+        if len(block.lines) == 1:
+            return _nothing(colon)
+        value = self._nested(Block(block.lines[1:], block.end), block.column)
+        if value is None:
+            return _nothing(colon)
+        if not isinstance(value, Alias):
+            value.anchor = value.anchor or self._anchor(head, behind)
+        return value
+
+    def _too_deep(self, block: Block, inline: int) -> tuple[Block, Block] | None:
+        """Return an entry's own lines, and those below its value that look like keys or items indented too deep."""
+        head = self.text[inline : block.first.end]
+        text_indent = block.lines[1].column if BLOCK_HEADER.match(self.text, inline) and len(block.lines) > 1 else None
+        for at, line in enumerate(block.lines[1:], start=1):
+            if text_indent is not None and line.column >= text_indent:
+                continue
+            if not (FIELD.match(self.text, line.content) or DASH.match(self.text, line.content)):
+                continue
+            own = Block(block.lines[:at], line.start)
+            if isinstance(compose(self._chunk(own), self.pure), Failure):
+                return None
+            if at == 1 and " " in head and head[0] not in "\"'[{|>&*!":
+                return None  # prose that goes on below: it wants quotes
+            return own, Block(block.lines[at:], block.end)
+        return None
+
+    # Lines that are neither entry nor item
+
+    def _without_colon(self, block: Block, silent: bool) -> list[Entry]:
+        """Return the entries of a line that lacks its colon, when it is plain what was meant."""
+        first = block.first
+        stop = content_end(self.text, first.content, first.end)
+        words = Span(first.content, stop)
+        for fault, edit in self._colons(block, stop):
+            edited = Edited(self._chunk(block), [_shifted(edit, -first.start)])
+            behind = edit.span.start - first.start + len(edit.text)
+            mended = mend(edited.text, behind, block.column, pure=self.pure)
+            if isinstance(mended.node, Mapping):
+                self._say(Span(edit.span.start - 1, edit.span.start), fault, Fix("write `: `", (edit,)))
+                edited.nodes_back(mended.node)
+                found = self._accept(
+                    mended.node, [edited.finding_back(f) for f in mended.findings], mended.loose, first.start
+                )
+                return list(found.entries) if isinstance(found, Mapping) else []
+        if silent:
+            return []
+        word = self.text[first.content : stop]
+        bracket = word[0]
+        if bracket in "]}":
+            self._say(
+                Span(first.content, first.content + 1),
+                f"`{bracket}` closes nothing; remove it",
+                Fix("remove it", (Edit(words, ""),), False),
+            )
+        elif bracket in "[{":
+            self._say(
+                Span(first.content, first.content + 1), f"`{bracket}` can't begin a line among keys; give it a key"
+            )
+        elif _WORD.match(word):
+            fix = Fix("add the colon", (Edit(Span(stop, stop), ":"),), False)
+            self._say(words, f"`{word}` has no colon; write `{word}: ` and a value", fix)
+        else:
+            self._say(words, "this line has no colon; write `key: value`, or indent it if it continues the text above")
+        return []
+
+    def _colons(self, block: Block, stop: int) -> Iterator[tuple[str, Edit]]:
+        """Yield what may be wrong with a line's colon, with the edit that puts it right."""
+        content = block.first.content
+        if match := _NO_SPACE.match(self.text, content, stop):
+            yield f"a blank is missing behind `{match[1]}:`; add it", Edit(Span(match.end(), match.end()), " ")
+        if match := _EQUALS.match(self.text, content, stop):
+            yield f"`{match[1]}` is set with `=`; write `{match[1]}: `", Edit(Span(match.end(1), match.end()), ": ")
+        if len(block.lines) > 1 and _WORD.match(self.text, content, stop):
+            yield f"`{self.text[content:stop]}` has no colon; add it", Edit(Span(stop, stop), ":")
+
+    def _misplaced(self, block: Block, column: int) -> None:
+        """Report that a block stands at another column than its neighbours; the fix moves all its lines."""
+        first = block.first
+        word = Span(first.content, content_end(self.text, first.content, first.end))
+        by = column - first.column
+        edits = [
+            Edit(Span(line.start, line.content), " " * max(0, line.column + by))
+            for line in block.lines
+            if not self.text[line.start : line.content].strip()
+        ]
+        self._say(
+            word,
+            f"this line is indented by {first.column} columns and its neighbours by {column}; indent it like them",
+            Fix(f"indent by {column}", tuple(edits), False),
+        )
+
+
+def _children(block: Block, begins: Callable[[Line, Block | None], bool]) -> Iterator[Block]:
+    """Yield the parts of a block; ``begins`` tells, given a line and the part before it, whether a new one begins there."""
+    lines: list[Line] = []
+    for line in block.lines:
+        if begins(line, Block(lines, line.start) if lines else None) and lines:
+            yield Block(lines, line.start)
+            lines = []
+        lines.append(line)
+    if lines:
+        yield Block(lines, block.end)
+
+
+def _shifted(edit: Edit, by: int) -> Edit:
+    return Edit(edit.span.shift(by), edit.text)
+
+
+def _nothing(at: int) -> Scalar:
+    return Scalar(Span(at, at), "", "plain", "")
+
+
+def _only_item(node: Node) -> Node | None:
+    return node.items[0] if isinstance(node, Sequence) and len(node.items) == 1 else None
+
+
+def _only_value(node: Node) -> Node | None:
+    return node.entries[0].value if isinstance(node, Mapping) and len(node.entries) == 1 else None
