@@ -20,7 +20,7 @@ class Client:
     ``options`` are the server's initialization options; ``seconds_to_initialize`` is the time from the process's start.
     """
 
-    def __init__(self, folder: Path, options: dict[str, Any] | None = None, encoding: str = "utf-8") -> None:
+    def __init__(self, folder: Path, options: dict[str, Any] | None = None) -> None:
         start = time.perf_counter()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "agentloom", "lsp"],
@@ -32,7 +32,7 @@ class Client:
         )
         self._id = 0
         capabilities = {
-            "general": {"positionEncodings": [encoding]},
+            "general": {"positionEncodings": ["utf-8"]},
             "textDocument": {"diagnostic": {"dynamicRegistration": False}, "synchronization": {}},
         }
         root = folder.as_uri()

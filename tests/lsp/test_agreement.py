@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ FILES = sorted(
     path
     for folder in ("examples", "docs/mistakes", "tests/fixtures/rules")
     for path in (ROOT / folder).rglob("*.y*ml")
-    if b"system_prompt:" not in path.read_bytes()  # agent files aren't run by themselves
+    if not re.search(rb"^system_prompt:", path.read_bytes(), re.MULTILINE)  # agent files aren't run by themselves
 )
 SEVERITIES = {"error": 1, "warning": 2, "information": 3, "hint": 4}
 
