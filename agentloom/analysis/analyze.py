@@ -21,7 +21,7 @@ from agentloom.syntax.nodes import Alias, Mapping, Node, Scalar
 from agentloom.syntax.nodes import Sequence as SequenceNode
 from agentloom.syntax.reader import Reader
 from agentloom.syntax.tree import Placed, Tree, Unit
-from agentloom.text import LineTable, Source, Span
+from agentloom.text import Source, Span
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +60,7 @@ def _analyze(
     parts = _Parts(source, context, cache, reader)
     document = parts.document(tree, kind, 0, findings)
     cache.steps = parts.kept
-    lines = LineTable(source.text)
-    object.__setattr__(document, "diagnostics", stamp(findings, tree, lines, context.settings))
+    object.__setattr__(document, "diagnostics", stamp(findings, tree, document.lines, context.settings))
     object.__setattr__(document, "files", frozenset(reader.seen))
     cache.last = document
     return document

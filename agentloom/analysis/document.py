@@ -164,7 +164,7 @@ class WorkflowDocument:
                 found.setdefault(step.id, step)
         return found
 
-    @property
+    @cached_property
     def path(self) -> Path | None:
         """The file on disk, if the document is one."""
         return self.context.path_of(self.source.uri)
