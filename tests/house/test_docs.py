@@ -12,8 +12,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from agentloom.analysis.analyze import analyze
 
+from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.settings import read_settings_file
 from agentloom.text import Source
