@@ -124,7 +124,10 @@ def dependency_cycle(document: WorkflowDocument) -> Iterator[Finding]:
     Take one of the dependencies out. The fix offers the only one that leads to a step further down in the file, which is most
     likely the odd one, and the one that closes the ring.
     """
-    for loop in find_cycles(document.graph.dependencies):
+    graph = document.graph
+    if len(graph.layer_of) == len(graph.dependencies):
+        return  # every step has its layer, so there is no ring
+    for loop in find_cycles(graph.dependencies):
         edges = list(zip(loop, (*loop[1:], loop[0]), strict=True))
         found = [_edge(document, step_id, need) for step_id, need in edges]
         step, span, _ = found[-1]
