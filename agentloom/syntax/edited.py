@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import replace
 
 from agentloom.diagnostics import Edit, Finding, apply_edits
 from agentloom.syntax.aliases import walk
@@ -41,12 +40,11 @@ class Edited:
 
     def finding_back(self, finding: Finding) -> Finding:
         """Return a finding about the result in offsets of the original; its edits then cure the original just as well."""
-        return replace(
-            finding,
+        return finding._replace(
             span=self.span_back(finding.span),
-            related=tuple(replace(r, span=self.span_back(r.span)) for r in finding.related),
+            related=tuple(r._replace(span=self.span_back(r.span)) for r in finding.related),
             fixes=tuple(
-                replace(f, edits=tuple(Edit(self.span_back(e.span), e.text) for e in f.edits)) for f in finding.fixes
+                f._replace(edits=tuple(Edit(self.span_back(e.span), e.text) for e in f.edits)) for f in finding.fixes
             ),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from agentloom.diagnostics import Edit, Finding, Fix
 from agentloom.syntax.backend import Failure
@@ -56,7 +56,7 @@ def mend(text: str, at: int, column: int, tail: int = 0, pure: bool = False) -> 
         after = compose(edited.text, pure)
         finding = _with_other_fixes(current, repairs, pure)
         if isinstance(after, Failure) and (after.problem, edited.back(after.at)) == (composed.problem, composed.at):
-            finding = replace(finding, fixes=())
+            finding = finding._replace(fixes=())
         mended.findings.append(_back(finding, mended.chain))
         mended.chain.append(edited)
         current, composed = edited.text, after
@@ -78,7 +78,7 @@ def _with_other_fixes(text: str, repairs: list[Repair], pure: bool) -> Finding:
     for other in repairs[1:]:
         if other.finding.span == finding.span and isinstance(compose(Edited(text, other.edits).text, pure), Composed):
             more.extend(other.finding.fixes)
-    return replace(finding, fixes=(*finding.fixes, *more)) if more else finding
+    return finding._replace(fixes=(*finding.fixes, *more)) if more else finding
 
 
 def _back(finding: Finding, chain: list[Edited]) -> Finding:
