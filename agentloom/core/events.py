@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import anyio
 
@@ -225,12 +225,19 @@ class EventStream:
         """Stamp an event and hand it on; waits until the subscriber has taken it."""
         if self._on_event is None:
             return
-        async with self._turn:
+        try:
+            self._turn.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._turn.acquire()
+        try:
             if self._on_event is None:
                 return
-            stamped: Any = replace(event, run_id=self.run_id, time=self._now())
-            try:
-                await self._on_event(stamped)
-            except Exception:
-                self._on_event = None
-                log.exception("A subscriber of run %s failed; it gets no more events", self.run_id)
+            # Stamped in place: an event belongs to the stream from here on, and a copy would cost more than all the rest.
+            object.__setattr__(event, "run_id", self.run_id)
+            object.__setattr__(event, "time", self._now())
+            await self._on_event(event)
+        except Exception:
+            self._on_event = None
+            log.exception("A subscriber of run %s failed; it gets no more events", self.run_id)
+        finally:
+            self._turn.release()
