@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+LEAST_ALIKE = 0.6
+"""How alike two words must be, by difflib's measure."""
+
+LEAST_BEGINNING = 3
+"""From this length on the beginning of a word is near enough to it."""
+
 MOST_COMPARED = 5_000
 """Words longer lists are cut to, so that a suggestion never costs more than a few milliseconds."""
 
@@ -32,19 +38,20 @@ def ranking(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
         if folded == wanted:
             scored.append((2.0, -at, candidate))
             continue
-        if not folded or not _lengths_near(len(wanted), len(folded)):
+        if not folded:
             continue
-        matcher.set_seq1(folded)
-        if matcher.quick_ratio() < 0.6:
-            continue
-        score = matcher.ratio()
-        if score >= 0.6:
-            if folded.startswith(wanted) or wanted.startswith(folded):
-                score += 0.1
+        begins = len(wanted) >= LEAST_BEGINNING and folded.startswith(wanted)
+        score = 0.0
+        if _lengths_near(len(wanted), len(folded)):
+            matcher.set_seq1(folded)
+            score = matcher.ratio() if matcher.quick_ratio() >= LEAST_ALIKE else 0.0
+        if begins or (score >= LEAST_ALIKE and wanted.startswith(folded)):
+            score = max(score, LEAST_ALIKE) + 0.1
+        if score >= LEAST_ALIKE:
             scored.append((score, -at, candidate))
     scored.sort(reverse=True)
     return [candidate for _, _, candidate in scored[:most]]
 
 
 def _lengths_near(a: int, b: int) -> bool:
-    return 2 * min(a, b) >= 0.6 * (a + b)
+    return 2 * min(a, b) >= LEAST_ALIKE * (a + b)

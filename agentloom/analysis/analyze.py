@@ -13,7 +13,7 @@ from agentloom.analysis.classify import classify
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import Child, Facts, FileKind, Step, WorkflowDocument
 from agentloom.analysis.graph import Graph, build_graph
-from agentloom.analysis.lower import empty_head, lower_head, lower_step
+from agentloom.analysis.lower import FOUND_WORDS, collection_span, empty_head, kind_of, lower_head, lower_step
 from agentloom.analysis.rules.registry import DOCUMENT_RULES, MAPPING_RULES, STEP_RULES, Rule
 from agentloom.analysis.stamp import stamp
 from agentloom.diagnostics import Diagnostic, Finding
@@ -201,7 +201,7 @@ def _no_step(node: Node, span: Span, text: str) -> Finding:
         if dash >= 0 and not text[dash + 1 : node.span.start].strip():
             span = Span(span.start - (node.span.start - dash), span.end - (node.span.start - dash - 1))
         return Finding("AL105", span, "this step is empty; give it an `id` and a `type`")
-    what = "a list" if isinstance(node, SequenceNode) else "a text"
+    what = FOUND_WORDS[kind_of(node)]
     return Finding("AL105", span, f"a step is a mapping, this is {what}; give it an `id` and a `type`")
 
 
@@ -214,7 +214,8 @@ def _shape_of_steps(tree: Tree, base: int) -> Iterator[Finding]:
         node = node.target
     if isinstance(node, SequenceNode):
         if not tree.steps and not node.items:
-            yield Finding("AL106", key.span.shift(base), "`steps` is empty; add at least one step")
+            span = collection_span(node, key, tree.text)
+            yield Finding("AL106", span.shift(base), "`steps` is empty; add at least one step")
     elif isinstance(node, Mapping):
         yield Finding(
             "AL105", key.span.shift(base), "`steps` is a mapping; it must be a list of steps, each with an `id`"

@@ -12,6 +12,7 @@ from agentloom.analysis.context import Context
 from agentloom.analysis.graph import Graph
 from agentloom.analysis.symbols import Leaf, Occurrence
 from agentloom.diagnostics import Diagnostic, Finding, has_errors
+from agentloom.language.paths import is_name
 from agentloom.model.catalogue import Block
 from agentloom.syntax.nodes import Mapping as MappingNode
 from agentloom.syntax.nodes import Node, Scalar
@@ -112,7 +113,7 @@ class Step:
         """The names in `depends_on` that are texts, as written; a lone text, which is a fault of shape, counts as a list of it."""
         value = self.facts.data.get("depends_on")
         if isinstance(value, str):
-            return (value,)
+            return (value,) if is_name(value) else ()
         return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
 
 

@@ -14,16 +14,19 @@ from typing import Protocol
 from agentloom.diagnostics import Edit
 from agentloom.model.catalogue import Field
 from agentloom.syntax.nodes import Alias, Entry, Mapping, Node, Scalar, Sequence
-from agentloom.syntax.quoting import quote, requote
+from agentloom.syntax.quoting import double, is_plain, quote, requote
 from agentloom.syntax.scalars import text_span
 from agentloom.text import Span, newline_of
 
 Edits = tuple[Edit, ...]
+Fields = MappingABC[str, "HasKeyAndValue"]
 
 _COMMA = re.compile(r"\s*,")
 
 
-class _HasKeyAndValue(Protocol):
+class HasKeyAndValue(Protocol):
+    """A field of a mapping, wherever it was found."""
+
     @property
     def key(self) -> Scalar: ...
     @property
@@ -47,8 +50,9 @@ def set_source(node: Node, source: str) -> Edits:
 
 def quote_source(node: Scalar) -> Edits:
     """Put quotes around a plain scalar's source text: `1.10` becomes `"1.10"`, never `"1.1"`."""
-    text = re.sub(r"\s*\n\s*", " ", node.raw)
-    return (Edit(node.span, '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'),)
+    if "\n" in node.raw or "\r" in node.raw:
+        return (Edit(node.span, double(node.value)),)
+    return (Edit(node.span, '"' + node.raw.replace("\\", "\\\\").replace('"', '\\"') + '"'),)
 
 
 def set_span(span: Span, source: str) -> Edits:
@@ -86,29 +90,60 @@ def replace_inside(node: Scalar, start: int, end: int, text: str) -> Edits:
     return replace_value(node, node.value[:start] + text + node.value[end:])
 
 
-def wrap_in_list(node: Scalar) -> Edits:
-    """Make a lone value a list of one."""
-    return (Edit(Span(node.span.start, node.span.start), "["), Edit(Span(node.span.end, node.span.end), "]"))
+def wrap_in_list(node: Node) -> Edits:
+    """Make a lone value a list of one; a text with commas in it becomes a list of its parts."""
+    start, end = node.span
+    if isinstance(node, Scalar) and node.style == "plain":
+        parts = [part.strip() for part in node.value.split(",")]
+        if (
+            "\n" in node.raw
+            or "\r" in node.raw
+            or not all(is_plain(part, flow=True) for part in parts if len(parts) > 1)
+        ):
+            return (Edit(node.span, f"[{double(node.value)}]"),)
+        if len(parts) == 1 and quote(node.value) == node.value and quote(node.value, flow=True) != node.value:
+            return (Edit(node.span, f"[{quote(node.value, flow=True)}]"),)
+    return (Edit(Span(start, start), "["), Edit(Span(end, end), "]"))
+
+
+def wrap_in_mapping(node: Scalar, key: str) -> Edits:
+    """Make a lone text the value of a key in a mapping of one."""
+    source = quote(node.value, flow=True) if node.style == "plain" and set(node.raw) & set(",[]{}?:\n\r") else node.raw
+    return (Edit(node.span, f"{{{key}: {source}}}"),)
 
 
 def legal_name(value: str, dotted: bool = False) -> str:
-    """Return the nearest name that templates can read back; empty when nothing is left."""
+    """Return the nearest name that templates can read back and YAML takes for a text; empty when nothing is left."""
     allowed = r"[^\w\-.\[\]]+" if dotted else r"[^\w\-]+"
-    return re.sub(allowed, "_", value.strip()).strip("_.")
+    name = re.sub(allowed, "_", value.strip()).strip("_.")
+    if dotted:
+        name = re.sub(r"\[(?!-?[0-9]{1,18}\])|(?<![0-9])\]", "_", re.sub(r"\.{2,}", ".", name)).strip("_.")
+    return name if is_plain(name, flow=True) or not name else f"_{name}"
 
 
-def skeleton(field: Field) -> str:
-    """Return a value to start from for a field: the first choice, an example, or an empty value of the right type."""
+def skeleton(field: Field) -> str | None:
+    """Return the source of a value to start from: an example, else the first choice. None where nothing sensible is known."""
     shape = field.shape
-    if shape.enum:
-        return next(iter(shape.enum))
     for example in field.examples:
         if isinstance(example, str):
-            return quote(example)
+            return quote(example, flow=True)
         if isinstance(example, (int, float)) and not isinstance(example, bool):
             return str(example)
-    kind = next((t for t in shape.types if t != "null"), "string")
-    return {"string": '""', "integer": "1", "number": "1", "boolean": "false", "array": "[]", "object": "{}"}[kind]
+    return next(iter(shape.enum)) if shape.enum else None
+
+
+def add_steps(text: str, node: Mapping) -> Edits:
+    """Add `steps` with one step to begin with, as the last entry of a workflow's mapping."""
+    if node.flow or not node.entries:
+        return add_entry(text, node, "steps", "[{id: step_1, type: llm_call, prompt: Say hello.}]")
+    last = node.entries[-1]
+    if _keeps_blank_lines(last.value):
+        return ()
+    end = line_end(text, max(_end_of(last.value, last.key), last.key.span.end))
+    break_ = newline_of(text, end)
+    pad = " " * column_of(text, node.entries[0].key.span.start)
+    lines = ("steps:", "  - id: step_1", "    type: llm_call", "    prompt: Say hello.")
+    return (Edit(Span(end, end), "".join(f"{break_}{pad}{line}" for line in lines)),)
 
 
 def line_start(text: str, offset: int) -> int:
@@ -138,8 +173,9 @@ def after_break(text: str, offset: int) -> int:
 
 
 def add_entry(text: str, node: Mapping, name: str, value: str, *after: str) -> Edits:
-    """Add ``name: value`` to a mapping: in block style on a line of its own behind the last entry among ``after``, else `id`, `type`
-    and `name`, else the first; inside the braces in flow style.
+    """Add ``name: value`` to a mapping, on a line of its own in block style, inside the braces in flow style.
+
+    It goes behind the last entry among ``after``, else behind `id`, `type` and `name`, else behind the first.
     """
     if node.flow:
         close = node.span.end - 1
@@ -158,6 +194,16 @@ def add_entry(text: str, node: Mapping, name: str, value: str, *after: str) -> E
     anchor = _last(node, behind) or node.entries[0]
     end = line_end(text, max(_end_of(anchor.value, anchor.key), anchor.key.span.end))
     return (Edit(Span(end, end), f"{newline_of(text, end)}{' ' * column}{name}: {value}"),)
+
+
+def add_first_entry(text: str, node: Mapping, name: str, value: str) -> Edits:
+    """Add ``name: value`` before a mapping's first entry."""
+    if not node.entries:
+        return add_entry(text, node, name, value)
+    start = _first_of(node)
+    if node.flow:
+        return (Edit(Span(start, start), f"{name}: {value}, "),)
+    return (Edit(Span(start, start), f"{name}: {value}{newline_of(text, start)}{' ' * column_of(text, start)}"),)
 
 
 def _last(node: Mapping, names: tuple[str, ...]) -> Entry | None:
@@ -181,27 +227,44 @@ def _end_of(value: Node, key: Node) -> int:
     return max(value.span.end, key.span.end)
 
 
-def remove_entry(text: str, node: Mapping, key: Node, value: Node) -> Edits:
-    """Remove an entry with its value; the whole lines in block style, with its comma in flow style."""
-    end = _end_of(value, key)
-    if not node.flow:
-        line_start = text.rfind("\n", 0, key.span.start) + 1
-        before = text[line_start : key.span.start]
-        if before.strip(" "):  # behind a dash: keep the dash for the next entry
-            following = [e for e in node.entries if e.key.span.start > key.span.start]
-            if not following or before.strip(" -"):
-                return ()
-            return (Edit(Span(key.span.start, following[0].key.span.start), ""),)
-        return (Edit(Span(line_start, after_break(text, end)), ""),)
-    spans = [(e.key.span.start, _end_of(e.value, e.key)) for e in node.entries]
-    at = next((i for i, (start, _) in enumerate(spans) if start == key.span.start), None)
-    if at is None:
+def remove_entry(text: str, node: Mapping, key: Scalar, value: Node) -> Edits:
+    """Remove an entry with its value: its lines in block style, itself and a comma in flow style."""
+    at = next((at for at, entry in enumerate(node.entries) if entry.key is key), None)
+    if at is None or key.anchor is not None or any(_has_anchor(part) for part in (key, value)):
         return ()
-    if at + 1 < len(spans):
-        return (Edit(Span(spans[at][0], spans[at + 1][0]), ""),)
-    if at > 0:
-        return (Edit(Span(spans[at - 1][1], end), ""),)
-    return (Edit(Span(key.span.start, end), ""),)
+    end = _end_of(value, key)
+    if node.flow:
+        spans = [Span(e.key.span.start, _end_of(e.value, e.key)) for e in node.entries]
+        return _out_of_flow(text, spans, at, node.span.end - 1)
+    start = line_start(text, key.span.start)
+    before = text[start : key.span.start].lstrip("\ufeff")
+    if not before.strip(" "):
+        if len(node.entries) == 1:
+            return ()  # the owner's key would be left without a value
+        return (Edit(Span(key.span.start if text.startswith("\ufeff", start) else start, after_break(text, end)), ""),)
+    if at + 1 == len(node.entries) or before.strip(" -"):
+        return ()  # behind a dash, and nothing else in the item
+    following = node.entries[at + 1].key
+    start = following.anchor.start if not isinstance(following, Alias) and following.anchor else following.span.start
+    if "#" in text[end:start]:
+        return ()  # a comment between the two
+    return (Edit(Span(key.span.start, start), ""),)
+
+
+def _has_anchor(node: Node) -> bool:
+    """Tell whether a node or one inside it has an anchor, which an alias elsewhere may need."""
+    todo = [node]
+    while todo:
+        found = todo.pop()
+        if isinstance(found, Alias):
+            continue
+        if found.anchor is not None:
+            return True
+        if isinstance(found, Mapping):
+            todo.extend(part for entry in found.entries for part in (entry.key, entry.value))
+        elif isinstance(found, Sequence):
+            todo.extend(found.items)
+    return False
 
 
 def remove_item(text: str, node: Sequence, index: int) -> Edits:
@@ -246,63 +309,72 @@ def _out_of_flow(text: str, parts: Sequence_[Span], at: int, close: int) -> Edit
     return (Edit(Span(part.start, trailing.end() if trailing else part.end), ""),)
 
 
-def add_item(text: str, fields: MappingABC[str, _HasKeyAndValue], owner: Mapping, name: str, value: str) -> Edits:
+def add_item(text: str, fields: Fields, owner: Mapping, name: str, value: str) -> Edits:
     """Add a text to the list at key ``name`` of a mapping, making the list when it isn't there."""
     found = fields.get(name)
-    quoted = quote(value)
+    item = quote(value, flow=True)
     if found is None:
-        return add_entry(text, owner, name, f"[{quote(value, flow=True)}]")
+        return add_entry(text, owner, name, f"[{item}]")
     node = found.value
     if isinstance(node, Scalar):
-        if not node.raw:
-            return (Edit(node.span, f" [{quote(value, flow=True)}]"),)
-        if node.style == "plain" and "\n" not in node.raw:
-            return (
-                Edit(Span(node.span.start, node.span.start), "["),
-                Edit(Span(node.span.end, node.span.end), f", {quote(value, flow=True)}]"),
-            )
-        return ()
+        if is_nothing(node):
+            return (Edit(Span(found.key.span.end, node.span.end), f": [{item}]"),)
+        return ()  # a fault of its own, with its own cure
     if not isinstance(node, Sequence):
         return ()
     if node.flow:
         if not node.items:
-            return (Edit(Span(node.span.start + 1, node.span.start + 1), quote(value, flow=True)),)
+            return (Edit(Span(node.span.start + 1, node.span.start + 1), item),)
         end = node.items[-1].span.end
-        return (Edit(Span(end, end), f", {quote(value, flow=True)}"),)
+        return (Edit(Span(end, end), f", {item}"),)
     last = node.items[-1]
+    if _keeps_blank_lines(last):
+        return ()
     end = line_end(text, last.span.end)
     column = column_of(text, node.span.start)
-    return (Edit(Span(end, end), f"{newline_of(text, end)}{' ' * column}- {quoted}"),)
+    return (Edit(Span(end, end), f"{newline_of(text, end)}{' ' * column}- {quote(value)}"),)
 
 
-def move_under(
-    text: str,
-    owner: Mapping,
-    key: Scalar,
-    value: Node,
-    under: str,
-    fields: MappingABC[str, _HasKeyAndValue],
-) -> Edits | None:
+def is_nothing(node: Scalar) -> bool:
+    """Tell whether a value is an empty one without anchor and tag."""
+    return not node.raw and node.anchor is None and node.tag is None
+
+
+def move_under(text: str, owner: Mapping, key: Scalar, value: Node, under: str, fields: Fields) -> Edits:
     """Move a one-line entry under another key of the same mapping, making that key when it isn't there."""
-    source = text[key.span.start : _end_of(value, key)]
-    if "\n" in source:
-        return None
+    end = _end_of(value, key)
+    source = text[key.span.start : end]
+    if "\n" in source or "\r" in source or _has_anchor(key) or _has_anchor(value):
+        return ()
     found = fields.get(under)
-    if found is not None:
-        if not isinstance(found.value, Mapping) or not found.value.entries:
-            return None
-        inner = found.value
-        gone = remove_entry(text, owner, key, value)
-        if inner.flow:
-            end = _end_of(inner.entries[-1].value, inner.entries[-1].key)
-            added: Edits = (Edit(Span(end, end), f", {source}"),)
-        else:
-            start = inner.entries[0].key.span.start
-            column = column_of(text, start)
-            added = (Edit(Span(start, start), f"{source}{newline_of(text, start)}{' ' * column}"),)
-        return (*gone, *added) if gone else None
-    if owner.flow:
-        return (Edit(Span(key.span.start, _end_of(value, key)), f"{under}: {{{source}}}"),)
-    column = column_of(text, key.span.start)
-    newline = newline_of(text, key.span.start)
-    return (Edit(Span(key.span.start, key.span.start), f"{under}:{newline}{' ' * (column + 2)}"),)
+    if found is None:
+        if owner.flow:
+            return (Edit(Span(key.span.start, end), f"{under}: {{{source}}}"),)
+        break_ = newline_of(text, key.span.start)
+        pad = " " * (column_of(text, key.span.start) + 2)
+        return (Edit(Span(key.span.start, key.span.start), f"{under}:{break_}{pad}"),)
+    inner = found.value
+    gone = remove_entry(text, owner, key, value)
+    if not isinstance(inner, Mapping) or not inner.entries or not gone:
+        return ()
+    if any(isinstance(entry.key, Scalar) and entry.key.value == key.value for entry in inner.entries):
+        return ()  # it is there already
+    if inner.flow:
+        last = _end_of(inner.entries[-1].value, inner.entries[-1].key)
+        behind = text[end : line_end(text, end)]
+        if not owner.flow and "#" in behind:  # the comment stays, on a line of its own
+            gone = (Edit(Span(key.span.start, end + behind.index("#")), ""),)
+        return (*gone, Edit(Span(last, last), f", {source}"))
+    if not owner.flow:
+        source = text[key.span.start : line_end(text, end)].rstrip()  # a comment comes along
+    start = inner.entries[0].key.span.start
+    if inner.entries[0].key.span.start != _first_of(inner):
+        return ()
+    pad = " " * column_of(text, start)
+    return (*gone, Edit(Span(start, start), f"{source}{newline_of(text, start)}{pad}"))
+
+
+def _first_of(node: Mapping) -> int:
+    """Return where a mapping's first entry begins, the anchor or tag of its key included."""
+    key = node.entries[0].key
+    return key.anchor.start if not isinstance(key, Alias) and key.anchor is not None else key.span.start

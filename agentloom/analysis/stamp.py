@@ -32,6 +32,7 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
     seen: set[tuple[str, Span, str]] = set()
     taken: dict[str, set[int]] = {}
     found = list(findings)
+    told = {(finding.code, finding.span, finding.message) for finding in found}
     strong = {second for _, second in YIELDS_TO}
     for finding in found:
         if finding.code in strong:
@@ -39,6 +40,11 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
     result: list[Diagnostic] = []
     for finding in found:
         key = (finding.code, finding.span, finding.message)
+        if any(
+            related.span != finding.span and (finding.code, related.span, finding.message) in told
+            for related in finding.related
+        ):
+            continue  # seen through an alias, and told where it stands
         if key in seen or any(
             finding.code == weak and finding.span.start in taken.get(strong_, ()) for weak, strong_ in YIELDS_TO
         ):

@@ -92,12 +92,6 @@ A run would certainly go wrong with it: a negative budget or number of retries, 
 
 Choose a value within the bounds that the message gives.
 """,
-    "AL107": """A name has characters that a template couldn't read back.
-
-`{state.steps.my step.output}` can't be written, so a step can't be called `my step`.
-
-Use letters, digits, `_` and `-`.
-""",
     "AL108": """A key stands at the wrong place: it belongs to another type of step, or to another block.
 
 For example `max_retries` belongs under `retry`, and `prompt` to an `llm_call`.

@@ -9,6 +9,7 @@ from agentloom.analysis.document import Facts, Step, WorkflowDocument, word_span
 from agentloom.analysis.graph import find_cycles
 from agentloom.analysis.values import suggest
 from agentloom.diagnostics import Edit, Finding, Fix, Related
+from agentloom.language.paths import is_name
 from agentloom.syntax.nodes import Alias, Node, Scalar, Sequence
 from agentloom.text import Span
 
@@ -16,12 +17,12 @@ from agentloom.text import Span
 def dependency_items(facts: Facts) -> list[tuple[str, Span, int]]:
     """Return the names in `depends_on` with their spans and indices; other types are left out, a lone text counts as a list."""
     found = facts.fields.get("depends_on")
-    node = found.value if found else None
-    if isinstance(node, Alias):
-        node = node.target
     values = facts.data.get("depends_on")
-    if isinstance(node, Scalar) and isinstance(values, str):
-        return [(values, word_span(node), 0)]
+    if found is None:
+        return []
+    if isinstance(values, str):
+        return [(values, word_span(found.value), 0)] if is_name(values) else []
+    node = found.value.target if isinstance(found.value, Alias) else found.value
     if not isinstance(node, Sequence) or not isinstance(values, list):
         return []
     return [
@@ -88,15 +89,19 @@ def unknown_dependency(document: WorkflowDocument) -> Iterator[Finding]:
         for name, span, index in dependency_items(step.facts):
             if name in document.by_id:
                 continue
-            near = suggest(document, "step", name, step)
+            near = suggest(document, "step", name, step) if name else None
             cure = f"did you mean `{near}`?" if near else "define it or remove it from `depends_on`"
-            found = Finding("AL202", span, f"step `{name}` is not defined; {cure}")
+            message = (
+                f"step `{name}` is not defined; {cure}"
+                if name
+                else "this dependency is empty; name a step or remove it"
+            )
             fixes: list[Fix] = []
             item = _written(step.facts, index)
             if near and item is not None:
                 fixes.append(Fix(f"change to `{near}`", edits.replace_value(item, near), safe=False))
             fixes.extend(_removal(step.facts, name, index))
-            yield Finding(found.code, span, found.message, fixes=tuple(fixes)).shift(step.base)
+            yield Finding("AL202", span, message, fixes=tuple(fixes)).shift(step.base)
 
 
 def self_dependency(facts: Facts) -> Iterator[Finding]:

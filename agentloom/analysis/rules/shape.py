@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from agentloom.analysis.document import Facts
 from agentloom.diagnostics import Finding, Related
+from agentloom.syntax.values import find_key
+from agentloom.text import Span
 
 
 def field_conflict(facts: Facts) -> Iterator[Finding]:
@@ -19,33 +21,32 @@ def field_conflict(facts: Facts) -> Iterator[Finding]:
     """
     type_ = facts.data.get("type")
     if type_ == "llm_call":
-        yield from _one_of(facts, "prompt", "conversation", "an `llm_call`")
+        yield from _one_of(facts, "prompt", "conversation", "an `llm_call` step")
         if facts.data.get("tools") and facts.data.get("response_schema"):
             yield _both(facts, "tools", "response_schema")
         yield from _response_schema(facts)
     elif type_ == "subworkflow":
-        given = [name for name in ("workflow_path", "workflow_inline") if facts.data.get(name) is not None]
-        if len(given) == 2:
-            yield _both(facts, *given)
-        elif not given:
-            yield from _one_of(facts, "workflow_path", "workflow_inline", "a `subworkflow`")
+        if all(facts.data.get(name) is not None for name in ("workflow_path", "workflow_inline")):
+            yield _both(facts, "workflow_path", "workflow_inline")
+        yield from _one_of(facts, "workflow_path", "workflow_inline", "a `subworkflow` step")
     elif type_ == "router":
-        conditions = facts.data.get("conditions")
-        if not conditions and facts.data.get("default") is None and not _misspelled(facts, "conditions", "default"):
-            yield Finding("AL109", facts.span_of("type"), "a router needs `conditions` or a `default`; add one of them")
+        yield from _one_of(facts, "conditions", "default", "a `router` step")
     elif type_ == "agent":
         yield from _one_of(facts, "input", "conversation", "an `agent` step")
 
 
 def _one_of(facts: Facts, first: str, second: str, owner: str) -> Iterator[Finding]:
-    if facts.data.get(first) is not None or facts.data.get(second) is not None:
+    names = (first, second)
+    if any(facts.data.get(name) not in (None, []) for name in names) or _misspelled(facts, *names):
         return
-    if first in facts.fields or second in facts.fields:  # there, but empty: say it at the key
-        name = first if first in facts.fields else second
-        yield Finding("AL109", facts.key_span(name), f"`{name}` has no value yet; {owner} needs it, or `{second}`")
-        return
-    if not _misspelled(facts, first, second):
+    there = [name for name in names if name in facts.fields]
+    if not there:
         yield Finding("AL109", facts.span_of("type"), f"{owner} needs `{first}` or `{second}`; add one of them")
+        return
+    name = there[-1]  # there, but empty: say it at the key
+    other = second if name == first else first
+    said = "is empty" if facts.data.get(name) == [] else "has no value yet"
+    yield Finding("AL109", facts.key_span(name), f"`{name}` {said}; {owner} needs it, or `{other}`")
 
 
 def _misspelled(facts: Facts, *names: str) -> bool:
@@ -67,15 +68,22 @@ def _response_schema(facts: Facts) -> Iterator[Finding]:
     if not isinstance(schema, dict):
         return
     kind = schema.get("type", "json_object")
-    span = facts.key_span("response_schema")
-    if kind == "json_schema" and not isinstance(schema.get("schema"), dict):
-        yield Finding("AL109", span, "a `response_schema` of type `json_schema` needs a `schema`; add it")
-    elif kind == "pydantic" and not schema.get("model"):
-        yield Finding("AL109", span, "a `response_schema` of type `pydantic` needs a `model`; add its dotted path")
-    elif kind == "json_object" and (schema.get("schema") is not None or schema.get("model") is not None):
-        name = "schema" if schema.get("schema") is not None else "model"
-        other = "json_schema" if name == "schema" else "pydantic"
-        yield Finding("AL109", span, f"`{name}` needs `type: {other}` in a `response_schema`; add the type")
+    given = {"json_schema": "schema", "pydantic": "model"}
+    for needs, name in given.items():
+        if kind == needs and not schema.get(name):
+            span = _below(facts, "type")
+            yield Finding("AL109", span, f"`type: {kind}` needs a `{name}` beside it; add one")
+        elif kind != needs and kind in ("json_object", *given) and schema.get(name) is not None:
+            yield Finding(
+                "AL109", _below(facts, name), f"`{name}` goes with `type: {needs}`; change the type or remove it"
+            )
     inner = schema.get("schema")
     if kind == "json_schema" and isinstance(inner, dict) and inner.get("additionalProperties") is True:
-        yield Finding("AL109", span, "a strict `json_schema` can't allow `additionalProperties`; set it to false")
+        span = _below(facts, "schema", "additionalProperties")
+        yield Finding("AL109", span, "a `json_schema` can't allow `additionalProperties`; set it to false")
+
+
+def _below(facts: Facts, *path: str) -> Span:
+    """Return the span of a key below `response_schema`."""
+    key = find_key(facts.fields["response_schema"].value, path)
+    return key.span if key is not None else facts.key_span("response_schema")

@@ -1,0 +1,101 @@
+"""The facts of a step, and of a document's head."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from agentloom.analysis.document import Facts, Located
+from agentloom.analysis.lower import faults
+from agentloom.analysis.lower.keys import Owner, check_keys
+from agentloom.analysis.lower.lowering import At, Lowering
+from agentloom.analysis.symbols import occurrences
+from agentloom.model.catalogue import Block, Field, Shape, catalogue
+from agentloom.syntax.nodes import Alias, Mapping, Scalar
+from agentloom.syntax.tree import Unit
+from agentloom.syntax.values import plain_value
+from agentloom.text import Span
+
+_TOP = At("", "")
+
+
+def lower_head(node: Mapping, unit: Unit, block_name: str, skip: frozenset[str]) -> Facts:
+    """Return the facts of a document's top mapping; ``skip`` names the keys whose values are read elsewhere (`steps`)."""
+    low = Lowering(unit)
+    fields = low.fields(node)
+    block = catalogue().blocks[block_name]
+    low.findings.extend(check_keys(Owner(node, unit, block, fields)))
+    return _facts(low, node, block, fields, low.values(fields, block, _TOP, skip))
+
+
+def empty_head(unit: Unit) -> Facts:
+    """Return the facts of a document that has no mapping at the top."""
+    node = Mapping(Span(0, 0), ())
+    return Facts(node=node, unit=unit, block=None, fields={}, data={}, findings=(), leaves=(), occurrences=())
+
+
+def lower_step(node: Mapping, unit: Unit) -> Facts:
+    """Return the facts of one step."""
+    low = Lowering(unit)
+    fields = low.fields(node)
+    known = catalogue()
+    type_at = fields.get("type")
+    type_value = plain_value(type_at.value) if type_at else None
+    block = known.step(type_value) if isinstance(type_value, str) else None
+    if block is not None:
+        low.findings.extend(check_keys(Owner(node, unit, block, fields)))
+        return _facts(low, node, block, fields, low.values(fields, block, _TOP))
+    return _facts(low, node, None, fields, _step_of_unknown_type(low, node, fields))
+
+
+def _step_of_unknown_type(low: Lowering, node: Mapping, fields: dict[str, Located]) -> dict[str, Any]:
+    """Check what holds for every type: common keys, and keys that no type has. Returns the plain values."""
+    general = _any_step()
+    likely = replace(general.fields["type"], required=True, examples=(_likely_types(fields)[0],))
+    block = replace(general, fields={**general.fields, "type": likely})
+    low.findings.extend(check_keys(Owner(node, low.unit, block, fields)))
+    common = catalogue().common
+    data = low.values(fields, block, _TOP, [name for name in fields if name not in common])
+    type_at = fields.get("type")
+    if type_at is not None and isinstance(data["type"], str):
+        target = type_at.value.target if isinstance(type_at.value, Alias) else type_at.value
+        if isinstance(target, Scalar):
+            found = faults.no_choice(target, catalogue().steps, "type", False, "AL103", _likely_types(fields))
+            here = isinstance(type_at.value, Scalar)
+            low.findings.append(found if here else found._replace(span=type_at.value.span, fixes=()))
+    return data
+
+
+@lru_cache(maxsize=1)
+def _any_step() -> Block:
+    """Return a block with the keys of all types of steps, of which only `id` is needed."""
+    known = catalogue()
+    fields: dict[str, Field] = {}
+    for name in known.steps.values():
+        for key, described in known.blocks[name].fields.items():
+            fields.setdefault(key, described if key == "id" else replace(described, required=False))
+    type_ = replace(fields["type"], shape=Shape(types=("string",)))
+    return Block("step", "a step", "", {**fields, "type": type_})
+
+
+def _likely_types(fields: dict[str, Located]) -> list[str]:
+    """Return the types that have most of a step's keys."""
+    known = catalogue()
+    counts = {t: sum(name in known.blocks[block].fields for name in fields) for t, block in known.steps.items()}
+    return [type_ for type_, count in counts.items() if count == max(counts.values())]
+
+
+def _facts(
+    low: Lowering, node: Mapping, block: Block | None, fields: dict[str, Located], data: dict[str, Any]
+) -> Facts:
+    return Facts(
+        node=node,
+        unit=low.unit,
+        block=block,
+        fields=fields,
+        data=data,
+        findings=tuple(low.findings),
+        leaves=tuple(low.leaves),
+        occurrences=tuple(occurrences(low.leaves)),
+    )
