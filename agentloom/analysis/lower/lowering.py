@@ -7,7 +7,7 @@ as long as that unit's text doesn't change.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agentloom.analysis.document import Located, word_span
@@ -235,4 +235,4 @@ def _alternative(shape: Shape, kind: str, keys: Iterable[str]) -> Shape:
     found = catalogue().alternative(shape, kind, tuple(keys))
     if found is not None:
         return found
-    return replace(shape, types=tuple(dict.fromkeys(t for option in shape.any_of for t in option.types)))
+    return shape._replace(types=tuple(dict.fromkeys(t for option in shape.any_of for t in option.types)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -52,8 +51,8 @@ def lower_step(node: Mapping, unit: Unit) -> Facts:
 def _step_of_unknown_type(low: Lowering, node: Mapping, fields: dict[str, Located]) -> dict[str, Any]:
     """Check what holds for every type: common keys, and keys that no type has. Returns the plain values."""
     general = _any_step()
-    likely = replace(general.fields["type"], required=True, examples=(_likely_types(fields)[0],))
-    block = replace(general, fields={**general.fields, "type": likely})
+    likely = general.fields["type"]._replace(required=True, examples=(_likely_types(fields)[0],))
+    block = general._replace(fields={**general.fields, "type": likely})
     low.findings.extend(check_keys(Owner(node, low.unit, block, fields)))
     common = catalogue().common
     data = low.values(fields, block, _TOP, [name for name in fields if name not in common])
@@ -74,8 +73,8 @@ def _any_step() -> Block:
     fields: dict[str, Field] = {}
     for name in known.steps.values():
         for key, described in known.blocks[name].fields.items():
-            fields.setdefault(key, described if key == "id" else replace(described, required=False))
-    type_ = replace(fields["type"], shape=Shape(types=("string",)))
+            fields.setdefault(key, described if key == "id" else described._replace(required=False))
+    type_ = fields["type"]._replace(shape=Shape(types=("string",)))
     return Block("step", "a step", "", {**fields, "type": type_})
 
 
