@@ -20,10 +20,12 @@ from agentloom.core.preparation import Prepared, prepare
 from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult, total_usage
 from agentloom.core.runner import Op
 from agentloom.core.state import STEPS, State
-from agentloom.errors import ToolNotFoundError, UnsupportedFeature, UsageError
+from agentloom.errors import UnsupportedFeature, UsageError
 from agentloom.model.workflow import Workflow
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.steps.table import BY_TYPE
+from agentloom.tools.builtin import register_builtins
+from agentloom.tools.registry import ToolRegistry
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]+")
 _REDACTION_ENV = "AGENTLOOM_REDACT_STATE_KEYS"
@@ -52,7 +54,7 @@ class WorkflowEngine:
         self._fixed_id = run_id is not None
         self._workflow = workflow
         self._gateway = provider_gateway or ProviderGateway()
-        self._tools = tool_registry if tool_registry is not None else _NoTools()
+        self._tools = tool_registry if tool_registry is not None else _builtin_tools(workflow)
         self._checkpointer = checkpointer
         self._on_event = on_event
         self._prepared: Prepared | None = None
@@ -161,9 +163,9 @@ def new_run_id() -> str:
     return secrets.token_hex(6)
 
 
-class _NoTools:
-    """The registry of an engine that was given none."""
-
-    async def call(self, name: str, args: Mapping[str, Any]) -> Any:
-        """Raise ``ToolNotFoundError``."""
-        raise ToolNotFoundError(f"tool `{name}` is not registered")
+def _builtin_tools(workflow: WorkflowDocument | Workflow) -> ToolRegistry:
+    """Return the built-in tools; their relative paths start at the workflow's file, or at the working directory without one."""
+    path = workflow.path if isinstance(workflow, WorkflowDocument) else None
+    registry = ToolRegistry()
+    register_builtins(registry, folder=None if path is None else path.parent)
+    return registry

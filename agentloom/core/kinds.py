@@ -24,7 +24,7 @@ Reads: TypeAlias = Iterable[tuple[Part, ...]] | None
 class Tools(Protocol):
     """The part of the tool registry that steps use."""
 
-    async def call(self, name: str, args: Mapping[str, Any]) -> Any:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Run a tool. Raises ``ToolNotFoundError``, ``SandboxViolationError``, or whatever the tool raises."""
         ...
 

@@ -10,7 +10,7 @@ from agentloom.core.kinds import Attempt, Executor, Services
 from agentloom.core.plain import NotPlain, plain
 from agentloom.core.results import StepResult
 from agentloom.core.runner import Op
-from agentloom.errors import SecurityError, StepError, ToolNotFoundError
+from agentloom.errors import SecurityError, StepError, ToolNotFoundError, ValidationError
 from agentloom.language.arguments import find_references_deep, render_deep, unescaped
 from agentloom.language.paths import Part
 from agentloom.model.steps import ToolStep
@@ -36,8 +36,8 @@ def references(value: Any) -> Iterator[tuple[Part, ...]]:
 async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     """Perform one attempt.
 
-    Raises ``TemplateError`` for arguments that can't be resolved, ``ToolNotFoundError``, ``SandboxViolationError``, and a transient
-    ``StepError`` for everything else that the tool raises.
+    Raises ``TemplateError`` for arguments that can't be resolved, ``ToolNotFoundError``, ``SandboxViolationError``, a ``StepError`` for
+    arguments that don't fit the tool, and a transient one for everything else that it raises.
     """
     step = op.step
     assert isinstance(step, ToolStep)
@@ -47,6 +47,9 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
         result = await services.tools.call(step.tool_name, args)
     except (ToolNotFoundError, SecurityError):
         raise
+    except ValidationError as error:
+        # Arguments that don't fit the tool's schema don't fit it next time either.
+        raise StepError(f"Tool '{step.tool_name}' failed: {error}") from error
     except Exception as error:
         log.debug("Tool '%s' raised", step.tool_name, exc_info=error)
         text = str(error) or type(error).__name__

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from agentloom.core.engine import WorkflowEngine
+from agentloom.core.loader import load_workflow
 from agentloom.errors import SandboxViolationError
+from agentloom.model.workflow import build_workflow
 from tests.engine.world import ask, flow, run, use
 
 
@@ -134,3 +139,33 @@ def test_coroutine_tools_are_awaited() -> None:
         return x + 1
 
     assert run(flow(use("t", "later", tool_args={"x": 1})), tools={"later": later}).output("t") == 2
+
+
+def test_the_built_in_tools_are_there_without_a_registry(tmp_path: Path) -> None:
+    """Their relative paths start at the workflow's file; a result is read by templates as it is."""
+    (tmp_path / "note.txt").write_text("hello")
+    file = tmp_path / "t.loom.yaml"
+    file.write_text(
+        """
+name: t
+config: {provider: mock, model: m}
+steps:
+  - {id: read, type: tool, tool_name: file_read, tool_args: {path: note.txt}, output: note}
+  - {id: shout, type: tool, tool_name: shell_command, depends_on: [read], tool_args: {command: "echo {state.note}!"}, output: said}
+  - {id: keep, type: tool, tool_name: file_write, depends_on: [shout], tool_args: {path: out/n.txt, content: "{state.said.stdout}"}}
+"""
+    )
+    result = anyio.run(WorkflowEngine(load_workflow(file)).run)
+    assert result.error is None
+    assert result.step_results["shout"].output == {"returncode": 0, "stdout": "hello!\n", "stderr": ""}
+    assert (tmp_path / "out/n.txt").read_text() == "hello!\n"
+
+
+def test_arguments_that_do_not_fit_the_tool_fail_for_good() -> None:
+    """The registry's own check, before the tool runs; did-you-mean for a tool's name."""
+    steps = [use("a", "file_read", tool_args={"pth": "x"}), use("b", "file_raed")]
+    result = anyio.run(WorkflowEngine(build_workflow(flow(*steps))).run)
+    for name, word in (("a", "pth"), ("b", "did you mean `file_read`?")):
+        step = result.step_results[name]
+        assert (step.status, step.error_classification) == ("failed", "permanent")
+        assert word in str(step.error)
