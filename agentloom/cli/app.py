@@ -111,6 +111,7 @@ class App(click.Group):
             error.show()
             return error.exit_code
         except (click.Abort, KeyboardInterrupt):
+            print("interrupted", file=sys.stderr)
             return INTERRUPTED
         except AgentLoomError as error:
             _say(str(error))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.classify import classify
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.settings import Settings, SettingsFinder
+from agentloom.cli import collect_garbage
 from agentloom.cli.card import card
 from agentloom.cli.collect import Target
 from agentloom.cli.console import Look
-from agentloom.cli.parallel import processors, spread
 from agentloom.cli.reading import Unreadable, name_of, read_file, read_stdin
 from agentloom.cli.render import Place, render
 from agentloom.cli.report_json import diagnostic_json
@@ -33,15 +33,14 @@ Counts = tuple[int, int, int, int]
 NONE: Counts = (0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """What is wanted of a check.
 
     ``least`` is the mildest severity that is reported; ``select`` and ``ignore`` take the place of the settings' own where they
     aren't empty; ``with_card`` asks for what a valid file holds.
     """
 
-    look: Look = field(default_factory=Look)
+    look: Look
     as_data: bool = False
     least: Severity = Severity.INFORMATION
     select: tuple[str, ...] = ()
@@ -49,8 +48,7 @@ class Order:
     with_card: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of one file.
 
     ``problem`` says why it couldn't be checked, ``settings_problems`` what is wrong in the settings that hold for it; ``ours`` that it
@@ -63,7 +61,7 @@ class Outcome:
     ours: bool = True
     counts: Counts = NONE
     text: tuple[str, ...] = ()
-    data: list[dict[str, Any]] = field(default_factory=list)
+    data: tuple[dict[str, Any], ...] = ()
     card: tuple[str, ...] = ()
 
 
@@ -104,9 +102,9 @@ class Checker:
             settings_problems=document.context.settings.problems,
             counts=count_severities(shown),
             text=() if order.as_data else tuple(rendered(shown, target.shown, document, order.look)),
-            data=[diagnostic_json(d, target.shown, document.lines, elsewhere.find) for d in shown]
-            if order.as_data
-            else [],
+            data=tuple(
+                diagnostic_json(d, target.shown, document.lines, elsewhere.find) for d in shown if order.as_data
+            ),
             card=tuple(card(document, order.look)) if order.with_card and document.ok else (),
         )
 
@@ -158,10 +156,14 @@ def count_severities(diagnostics: Sequence[Diagnostic]) -> Counts:
 def check_all(targets: Sequence[Target], order: Order) -> Iterator[Outcome]:
     """Yield the outcome of each file, in order; large sets are spread over the processors."""
     checker = Checker(order)
-    workers = min(processors(), len(targets))
-    if workers > 1 and not _much(targets):
-        workers = 1
-    yield from spread(checker.check, targets, workers, _lost)
+    if len(targets) > 1:
+        collect_garbage()
+        if _much(targets):
+            from agentloom.cli.parallel import processors, spread  # only where it pays
+
+            yield from spread(checker.check, targets, min(processors(), len(targets)), _lost)
+            return
+    yield from map(checker.check, targets)
 
 
 def _much(targets: Sequence[Target]) -> bool:

@@ -110,7 +110,7 @@ def command(
 
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
-    result = run_to_the_end(overridden(document, overrides), state, output, chosen=overrides.provider is not None)
+    result = run_to_the_end(overridden(document, overrides), state, output)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:

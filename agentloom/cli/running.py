@@ -16,17 +16,19 @@ from typing import Any, TextIO
 import anyio
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.cli import collect_garbage
 from agentloom.cli.console import Look, silence
 from agentloom.cli.logs import LogLines, logging_to_stderr, to_stderr
 from agentloom.cli.progress import PlainProgress, Progress
 from agentloom.cli.summary import summary
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent
-from agentloom.core.kinds import Tools
 from agentloom.core.results import WorkflowResult
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.setup import gateway_for
+from agentloom.tools.builtin import register_builtins
+from agentloom.tools.registry import ToolRegistry, register_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +56,18 @@ class Output:
             print(line, file=self.told)
 
 
-def run_to_the_end(
-    document: WorkflowDocument, state: Mapping[str, Any], output: Output, chosen: bool
-) -> WorkflowResult:
-    """Run a document without errors and return the result. ``chosen`` tells that the provider was given on the command line.
+def run_to_the_end(document: WorkflowDocument, state: Mapping[str, Any], output: Output) -> WorkflowResult:
+    """Run a document without errors and return the result.
 
     Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
     """
     with _terminable(), logging_to_stderr() as log:
-        try:
-            gateway = _gateway(document)
-        except UsageError as error:
-            if chosen:
-                raise
-            raise WorkflowError(str(error)) from error
+        gateway = _gateway(document)
         told = Told(output, log)
-        engine = WorkflowEngine(document, gateway, _tools(), on_event=told.event)
-        engine.check()
         try:
+            engine = WorkflowEngine(document, gateway, _tools(document), on_event=told.event)
+            engine.check()
+            collect_garbage()
             return anyio.run(_run, engine, gateway, state)
         finally:
             told.close()
@@ -149,9 +145,19 @@ def _gateway(document: WorkflowDocument) -> ProviderGateway:
     )
 
 
-def _tools() -> Tools | None:
-    """Return the tools that steps can run: the built-in ones."""
-    return None
+def _tools(document: WorkflowDocument) -> ToolRegistry:
+    """Return the tools that steps can run: the built-in ones and those of the modules that the settings name.
+
+    Paths in a workflow start at its own folder. Modules are looked for beside the settings first.
+    """
+    registry = ToolRegistry()
+    register_builtins(registry, folder=None if document.path is None else document.path.parent)
+    settings = document.context.settings
+    if settings.tools and settings.folder is not None:
+        sys.path.insert(0, str(settings.folder))
+    for module in settings.tools:
+        register_module(registry, module)
+    return registry
 
 
 async def _run(engine: WorkflowEngine, gateway: ProviderGateway, state: Mapping[str, Any]) -> WorkflowResult:

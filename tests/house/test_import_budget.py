@@ -13,10 +13,9 @@ HEAVY = ("pydantic", "httpx", "jsonschema", "pygls", "lsprotocol", "rich", "asyn
 
 PROBE = """
 import json, sys
-from agentloom.cli import main
-sys.argv = ["agentloom", *sys.argv[1:]]
+from agentloom.cli.app import app
 try:
-    code = main()
+    code = app.main(sys.argv[1:], prog_name="agentloom")
 except SystemExit as stop:
     code = stop.code
 print(json.dumps([code or 0, sorted(sys.modules)]), file=sys.stderr)
