@@ -67,6 +67,8 @@ def output_collision(document: WorkflowDocument) -> Iterator[Finding]:
     for step in document.steps:
         if step.id is None or document.by_id.get(step.id) is not step or step.id not in document.graph.layer_of:
             continue
+        if not _order_is_known(step, document):
+            continue
         for write in writes_of(step):
             groups.setdefault((document.graph.layer_of[step.id], write.parts[0]), []).append((step, write))
     crowded = [group for group in groups.values() if len(group) > 1]
@@ -90,6 +92,12 @@ def output_collision(document: WorkflowDocument) -> Iterator[Finding]:
                     severity=Severity.ERROR if strict else None,
                 )
                 break
+
+
+def _order_is_known(step: Step, document: WorkflowDocument) -> bool:
+    """Tell whether all that a step depends on is there: a misspelled dependency says nothing about its layer."""
+    needs = step.facts.data.get("depends_on")
+    return not isinstance(needs, list) or all(need in document.by_id for need in needs if isinstance(need, str))
 
 
 def write_through_scalar(document: WorkflowDocument) -> Iterator[Finding]:
