@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.cli.cells import visible
 from agentloom.cli.console import DIM, Look
-from agentloom.cli.tables import columns
+from agentloom.cli.tables import columns, count
 from agentloom.model.catalogue import catalogue
+
+MOST_LAYERS = 40
+MOST_STEPS = 12
 
 
 def card(document: WorkflowDocument, look: Look) -> Iterator[str]:
@@ -18,9 +21,18 @@ def card(document: WorkflowDocument, look: Look) -> Iterator[str]:
     yield from columns([(name, visible(value, look.encoding)) for name, value in rows])
     if document.kind != "agent":
         yield "  plan"
-        for number, layer in enumerate(document.graph.layers, start=1):
-            names = visible(", ".join(layer), look.encoding)
-            yield f"    {look.paint(f'layer {number}', DIM)}  {names}"
+        yield from _plan(document.graph.layers, look)
+
+
+def _plan(layers: Sequence[Sequence[str]], look: Look) -> Iterator[str]:
+    """Yield a line per layer; of very many layers or steps only the first ones."""
+    edge = len(str(min(len(layers), MOST_LAYERS)))
+    for number, layer in enumerate(layers[:MOST_LAYERS], start=1):
+        more = f" and {len(layer) - MOST_STEPS} more" if len(layer) > MOST_STEPS else ""
+        names = visible(", ".join(layer[:MOST_STEPS]), look.encoding)
+        yield f"    {look.paint(f'layer {number:<{edge}}', DIM)}  {names}{more}"
+    if len(layers) > MOST_LAYERS:
+        yield f"    and {count(len(layers) - MOST_LAYERS, 'more layer')}"
 
 
 def _workflow(document: WorkflowDocument) -> list[tuple[str, str]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import islice
 
 import pytest
 
 from agentloom.cli.parallel import can_fork, processors, spread
+from tests.cli.conftest import environment
 
 HERE = os.getpid()
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 
 
 def _lost(item: object, why: str) -> str:
@@ -23,7 +24,6 @@ def _where(item: int) -> tuple[int, int]:
     return item * item, os.getpid()
 
 
-@forks
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 100])
 def test_order_is_that_of_the_items(workers: int, count: int) -> None:
@@ -36,25 +36,30 @@ def test_order_is_that_of_the_items(workers: int, count: int) -> None:
         assert len(pids) == min(workers, count)
 
 
-@forks
 def test_results_larger_than_a_pipe() -> None:
     """A process that has more to say than a pipe holds waits until it is its turn."""
     results = list(spread(lambda n: "x" * (n * 100_000), range(12), 2, _lost))
     assert [len(result) for result in results] == [n * 100_000 for n in range(12)]
 
 
-@forks
+DEATH = """
+import os, signal
+from agentloom.cli.parallel import spread
+
+def work(item):
+    if item == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return str(item)
+
+for result in spread(work, range(6), 2, lambda item, why: f"{item}: {why}"):
+    print(result)
+"""
+
+
 def test_a_process_that_dies_is_said_for_each_of_its_items() -> None:
     """A reader in C that crashes costs its own share and nothing else; the caller is told which files."""
-    if not can_fork():  # under xdist a thread of the test runner stands in the way
-        pytest.skip("this process has other threads")
-
-    def work(item: int) -> str:
-        if item == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return str(item)
-
-    assert list(spread(work, range(6), 2, _lost)) == [
+    done = subprocess.run([sys.executable, "-c", DEATH], env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
         "0",
         "1",
         "2: the process that checked it ended too early",
@@ -62,9 +67,9 @@ def test_a_process_that_dies_is_said_for_each_of_its_items() -> None:
         "4: the process that checked it ended too early",
         "5",
     ]
+    assert done.stderr == ""
 
 
-@forks
 def test_stopping_early_leaves_no_process() -> None:
     """A caller that stops listening ends the others, busy or not."""
     results: Iterator[int] = spread(lambda n: n, range(10_000), 2, lambda n, why: -1)
