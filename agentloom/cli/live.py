@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from typing import TextIO
@@ -71,8 +72,8 @@ class LiveProgress:
             get_renderable=self._render,
             refresh_per_second=FRAMES_A_SECOND,
             transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
+            redirect_stdout=sys.stdout.isatty(),  # what a tool prints goes above the drawing
+            redirect_stderr=sys.stderr.isatty(),
         )
 
     def event(self, event: RunEvent) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -64,13 +64,12 @@ def run_to_the_end(document: WorkflowDocument, state: Mapping[str, Any], output:
     with _terminable(), logging_to_stderr() as log:
         gateway = _gateway(document)
         told = Told(output, log)
-        try:
+        # Where standard output belongs to a machine, what a tool prints must not get in between.
+        with redirect_stdout(sys.stderr) if output.told is sys.stderr else nullcontext(), closing(told):
             engine = WorkflowEngine(document, gateway, _tools(document), on_event=told.event)
             engine.check()
             collect_garbage()
             return anyio.run(_run, engine, gateway, state)
-        finally:
-            told.close()
 
 
 class Told:
@@ -79,6 +78,7 @@ class Told:
     def __init__(self, output: Output, log: LogLines) -> None:
         self._log = log
         self._lines = None if output.events is None else _open(output.events)
+        self._file = None if output.events == "-" else self._lines  # what is ours to close
         self._progress: Progress | None = output.progress()
         if output.live and sys.stderr.isatty():
             log.write = self._progress.line  # above the drawing, not through it
@@ -107,8 +107,9 @@ class Told:
                 self._progress.close()
             except OSError:
                 silence()
-        if self._lines is not None and self._lines is not sys.stdout:
-            self._lines.close()
+        if self._file is not None:
+            with suppress(OSError):  # what is lost was told when it was
+                self._file.close()
 
     def _lost(self, what: str, error: OSError) -> None:
         silence()

@@ -25,6 +25,8 @@ MARK_STYLES = {"[OK]": GREEN, "[SKIP]": DIM, "[PAUSED]": YELLOW}
 LONGEST_ERROR = 400
 """Characters of an error that are shown; the whole of it is in the log and in ``--json``."""
 
+MOST_KEYS = 20
+
 
 class Usage(Protocol):
     """Tokens of a step."""
@@ -83,8 +85,9 @@ def summary(result: RunOutcome, look: Look) -> Iterator[str]:
         rows.append(("error", one_line(result.error, look)))
     yield from columns(rows)
     yield from _steps(result, look)
-    keys = ", ".join(key for key in result.final_state if key != "steps")
-    yield from columns([("state", visible(keys, look.encoding) or "empty")], gap=5)
+    keys = [key for key in result.final_state if key != "steps"]
+    more = f" and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else ""
+    yield from columns([("state", visible(", ".join(keys[:MOST_KEYS]), look.encoding) + more or "empty")], gap=5)
 
 
 def _steps(result: RunOutcome, look: Look) -> Iterator[str]:

@@ -341,7 +341,7 @@ def test_tools_work_from_the_workflow_s_folder(here: Path, call: Call, monkeypat
     (here / "sub" / "note.txt").write_text("from the note", encoding="utf-8")
     (here / "sub" / "agentloom.toml").write_text('tools = ["house_tools_of_the_test"]\n', encoding="utf-8")
     (here / "sub" / "house_tools_of_the_test.py").write_text(
-        "from agentloom.tools.base import tool\n\n\n@tool('shout', 'Say it louder.')\ndef shout(text: str) -> str:\n    return text.upper()\n",
+        "from agentloom.tools.base import tool\n\n\n@tool('shout', 'Say it louder.')\ndef shout(text: str) -> str:\n    print('noise')\n    return text.upper()\n",
         encoding="utf-8",
     )
     (here / "sub" / "flow.yaml").write_text(
@@ -351,5 +351,7 @@ def test_tools_work_from_the_workflow_s_folder(here: Path, call: Call, monkeypat
         encoding="utf-8",
     )
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
-    state = result(call("run", "sub/flow.yaml", "--json"))["final_state"]
+    done = call("run", "sub/flow.yaml", "--json")
+    state = result(done)["final_state"]
+    assert "noise\n" in done.err  # and not between the JSON
     assert (state["note"], state["loud"]) == ("from the note", "FROM THE NOTE")
