@@ -14,13 +14,15 @@ def main() -> NoReturn:
     at the end. Together that is a tenth of the time. Commands that go on for longer call ``collect_garbage``.
     """
     gc.disable()
-    from agentloom.cli.app import app
-
-    code = 1
+    code = 130
     try:
+        from agentloom.cli.app import app
+
         app.main(prog_name="agentloom")
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else 1
+    except KeyboardInterrupt:  # while loading
+        pass
     os._exit(code)  # both outputs are flushed
 
 

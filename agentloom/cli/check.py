@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -23,6 +24,8 @@ from agentloom.cli.report_json import diagnostic_json
 from agentloom.diagnostics import Diagnostic, Severity
 from agentloom.text import LineTable, Source
 from agentloom.tools.catalogue import BUILTIN_TOOLS
+
+log = logging.getLogger(__name__)
 
 BYTES_WORTH_A_PROCESS = 150_000
 """Less text than this is checked in one process: forking and collecting would take longer."""
@@ -73,11 +76,16 @@ class Checker:
         self._finder = SettingsFinder()
 
     def check(self, target: Target) -> Outcome:
-        """Read and analyse one file; never raises for what it holds."""
+        """Read and analyse one file; a file that can't be checked doesn't stop the others."""
         try:
-            text = read_stdin() if target.is_stdin else read_file(target.path)
+            return self._check(target, read_stdin() if target.is_stdin else read_file(target.path))
         except Unreadable as error:
             return Outcome(target, problem=str(error))
+        except Exception as error:
+            log.debug("The check of %s crashed", target.shown, exc_info=True)
+            return Outcome(target, problem=f"internal error, please report it: {type(error).__name__}: {error}")
+
+    def _check(self, target: Target, text: str) -> Outcome:
         path = Path(os.path.abspath(target.path)) if target.path else None
         settings = self._settings(path)
         if not target.named and classify(text, path, settings) is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator
 
 from agentloom.cli.cells import draw, visible
 from agentloom.cli.console import BOLD, DIM, GREEN, RED, YELLOW, Look
 from agentloom.cli.tables import columns, count
+from agentloom.core.results import StepResult, WorkflowResult
 
 RUN_MARKS = {
     "success": "[OK]",
@@ -28,50 +28,7 @@ LONGEST_ERROR = 400
 MOST_KEYS = 20
 
 
-class Usage(Protocol):
-    """Tokens of a step."""
-
-    @property
-    def total_tokens(self) -> int: ...
-
-
-class StepOutcome(Protocol):
-    """What the summary reads of a step's result."""
-
-    @property
-    def status(self) -> str: ...
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def duration_ms(self) -> float: ...
-    @property
-    def cost_usd(self) -> float: ...
-    @property
-    def token_usage(self) -> Usage: ...
-
-
-class RunOutcome(Protocol):
-    """What the summary reads of a run's result."""
-
-    @property
-    def workflow_name(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def total_duration_ms(self) -> float: ...
-    @property
-    def total_tokens(self) -> int: ...
-    @property
-    def total_cost_usd(self) -> float: ...
-    @property
-    def step_results(self) -> Mapping[str, Any]: ...
-    @property
-    def final_state(self) -> Mapping[str, Any]: ...
-
-
-def summary(result: RunOutcome, look: Look) -> Iterator[str]:
+def summary(result: WorkflowResult, look: Look) -> Iterator[str]:
     """Yield the lines about a finished run."""
     mark = RUN_MARKS.get(result.status, "[FAIL]")
     yield f"{look.paint(mark, MARK_STYLES.get(mark, RED))} {look.paint(visible(result.workflow_name, look.encoding), BOLD)}"
@@ -90,7 +47,7 @@ def summary(result: RunOutcome, look: Look) -> Iterator[str]:
     yield from columns([("state", visible(", ".join(keys[:MOST_KEYS]), look.encoding) + more or "empty")], gap=5)
 
 
-def _steps(result: RunOutcome, look: Look) -> Iterator[str]:
+def _steps(result: WorkflowResult, look: Look) -> Iterator[str]:
     if not result.step_results:
         return
     yield "  steps"
@@ -103,7 +60,7 @@ def _steps(result: RunOutcome, look: Look) -> Iterator[str]:
         yield line.rstrip()
 
 
-def step_facts(step: StepOutcome, look: Look) -> str:
+def step_facts(step: StepResult, look: Look) -> str:
     """Return how long a step took and what it cost, or what went wrong."""
     facts = [] if step.status == "skipped" else [seconds(step.duration_ms)]
     if step.token_usage.total_tokens:

@@ -68,9 +68,10 @@ def test_a_signal_ends_the_run_with_130(tmp_path: Path, start: Any, number: sign
 
 
 def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
-    """The drawing is gone, the cursor is back, the exit code is 130."""
+    """A running step has a spinner. After Ctrl-C the drawing is gone, the cursor is back, the exit code is 130."""
     with Terminal("run", flow(tmp_path, ENDLESS), cwd=tmp_path) as terminal:
-        terminal.wait_for("second")
+        terminal.wait_for(" second")
+        assert any(f"{frame} second" in terminal.output for frame in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
         terminal.send_key(b"\x03")
         assert terminal.wait() == 130
         assert terminal.cursor_shown
@@ -121,14 +122,13 @@ def test_a_run_goes_on_when_its_watcher_leaves(tmp_path: Path, start: Any) -> No
 
 
 def test_a_terminal_shows_the_running_steps_and_then_the_summary(tmp_path: Path) -> None:
-    """While it runs: a spinner per running step, marks for those that ended, where the run is. At the end only the summary."""
+    """While it runs: marks for the steps that ended, and where the run is. At the end only the summary."""
     text = WIDE.replace("latency_ms: 150", "latency_ms: 150, max_concurrent_steps: 5")
     with Terminal("run", flow(tmp_path, text), cwd=tmp_path) as terminal:
         assert terminal.wait() == 0
         assert "layer 1 of 1" in terminal.output
         assert "of 14 steps" in terminal.output
         assert "\x1b[32m✓ step" in terminal.output
-        assert any(frame in terminal.output for frame in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
         assert terminal.cursor_shown
         screen = [line for line in terminal.screen if line]
         assert screen[0] == "Running workflow: wide"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agentloom.cli import check
+from agentloom.text import Source
 from tests.cli.conftest import Call
 
 H = "name: w\nsteps:\n"
@@ -176,6 +179,23 @@ def test_broken_settings_are_said_once_and_exit_2(here: Path, call: Call) -> Non
     assert done.code == 2
     assert done.err.count("unknown setting `ignroe`; did you mean `ignore`?") == 1
     assert done.out == "2 files checked: no findings\n"
+
+
+def test_a_crash_of_ours_on_one_file_costs_that_file(here: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said which file, nobody sees a traceback, and the others are checked."""
+    put(here, a__yaml=GOOD, b__yaml=BAD)
+    real = check.analyze
+
+    def crashing(source: Source, *rest: Any) -> Any:
+        if source.uri.endswith("a.yaml"):
+            raise RecursionError("too deep")
+        return real(source, *rest)
+
+    monkeypatch.setattr(check, "analyze", crashing)
+    done = call("validate", "a.yaml", "b.yaml")
+    assert done.code == 2
+    assert done.err == "error: a.yaml: internal error, please report it: RecursionError: too deep\n"
+    assert done.out.endswith("1 file checked: 1 error\n")
 
 
 # --- what is printed --------------------------------------------------------------------------------------------------------
