@@ -118,7 +118,7 @@ def legal_name(value: str, dotted: bool = False) -> str:
     name = re.sub(allowed, "_", value.strip()).strip("_.")
     if dotted:
         name = re.sub(r"\[(?!-?[0-9]{1,18}\])|(?<![0-9])\]", "_", re.sub(r"\.{2,}", ".", name)).strip("_.")
-    return name if is_plain(name, flow=True) or not name else f"_{name}"
+    return name if is_plain(name, flow=True) or not name else f"{'key' if dotted else 'step'}_{name}"
 
 
 def skeleton(field: Field) -> str | None:

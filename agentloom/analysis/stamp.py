@@ -22,6 +22,7 @@ YIELDS_TO: tuple[tuple[str, str], ...] = (
     ("AL202", "AL203"),
     ("AL205", "AL202"),
     ("AL205", "AL203"),
+    ("AL404", "AL407"),
 )
 
 
@@ -61,7 +62,7 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
             if hiding:
                 continue
         result.append(diagnostic)
-    for finding in _about_suppressions(marks, used):
+    for finding in _about_suppressions(tree.text, marks, used, result):
         diagnostic = _diagnostic(finding, lines, settings)
         if _wanted(diagnostic, settings):
             result.append(diagnostic)
@@ -102,23 +103,49 @@ def _listed(diagnostic: Diagnostic, codes: Sequence[str]) -> bool:
     return any(diagnostic.code.startswith(code) or diagnostic.name == code for code in codes)
 
 
-def _about_suppressions(marks: Sequence[Suppression], used: set[int]) -> Iterable[Finding]:
+def _about_suppressions(
+    text: str, marks: Sequence[Suppression], used: set[int], shown: Sequence[Diagnostic]
+) -> list[Finding]:
+    """Return what is wrong with suppression comments; ``shown`` are the diagnostics that stay."""
     names = {rule.name for rule in RULE_BY_CODE.values()}
+    found: list[Finding] = []
     for at, mark in enumerate(marks):
         if not _known(mark.code, names):
-            near = closest(mark.code, [*RULE_BY_CODE, *names])
+            here = [d for d in shown if mark.covers is None or mark.covers.start <= d.span.start <= mark.covers.end]
+            near = closest(mark.code, [word for d in here for word in (d.code, d.name)])
+            near = near or closest(mark.code, [*RULE_BY_CODE, *names])
             cure = f"did you mean `{near}`?" if near else "`agentloom explain --list` lists all"
             fixes = (Fix(f"change to `{near}`", (Edit(mark.words, near),), safe=False),) if near else ()
-            yield Finding("AL901", mark.words, f"`{mark.code}` is no code of a check; {cure}", fixes=fixes)
+            found.append(Finding("AL901", mark.words, f"`{mark.code}` is no code of a check; {cure}", fixes=fixes))
         elif at not in used:
+            refused = [d for d in shown if d.severity is Severity.ERROR and mark.matches(d.code, d.name, d.span)]
+            word = f"`{mark.code}`" if mark.words.end > mark.words.start else "this comment"
+            message = f"{word} hides nothing here; remove it"
+            if refused:
+                message = f"{word} can't hide an error that refuses the run; mend that and remove this"
+            edit = _without(text, mark, sum(other.comment == mark.comment for other in marks))
+            title = f"remove {word}" if edit.span.start > mark.comment.start else "remove the comment"
             span = mark.words if mark.words.end > mark.words.start else mark.comment
-            yield Finding(
-                "AL902",
-                span,
-                f"`{mark.code}` hides nothing here; remove it (errors that refuse the run can't be hidden)",
-                fixes=(Fix("remove the comment", (Edit(mark.comment, ""),), safe=False),),
-                tags=("unnecessary",),
+            found.append(
+                Finding("AL902", span, message, fixes=(Fix(title, (edit,), safe=False),), tags=("unnecessary",))
             )
+    return found
+
+
+def _without(text: str, mark: Suppression, codes: int) -> Edit:
+    """Return the edit that takes one code out of its comment, or the whole comment when it holds no other."""
+    start, end = mark.comment
+    if codes > 1:
+        rest = text[mark.words.end : end]
+        behind = len(rest) - len(rest.lstrip(" ,"))
+        if rest[behind : behind + 1] != "]":
+            return Edit(Span(mark.words.start, mark.words.end + behind), "")
+        before = text[start : mark.words.start]
+        return Edit(Span(start + len(before.rstrip(" ,")), mark.words.end), "")
+    start = len(text[max(0, start - 500) : start].rstrip(" \t")) + max(0, start - 500)
+    if start == 0 or text[start - 1] in "\r\n":  # on a line of its own: the whole line goes
+        end += 2 if text.startswith("\r\n", end) else 1 if end < len(text) else 0
+    return Edit(Span(start, end), "")
 
 
 def _known(code: str, names: set[str]) -> bool:

@@ -142,8 +142,9 @@ def unquoted_template(node: Mapping, text: str) -> Finding:
     """Return the finding for a template that YAML reads as a mapping."""
     source = text[node.span.start : node.span.end]
     said = f"`{short(source)}` is a mapping to YAML, not a template; put quotes around it"
-    quotable = not set(source) & set('"\\') and node.anchor is None and node.tag is None
-    fixes = (Fix("quote it", edits.set_source(node, f'"{source}"'), safe=False),) if quotable else ()
+    name = source.strip("{} ")
+    quotable = not set(name) & set('"\\') and node.anchor is None and node.tag is None
+    fixes = (Fix("quote it", edits.set_source(node, f'"{{{name}}}"'), safe=False),) if quotable else ()
     return Finding("AL011", node.span, said, fixes=fixes)
 
 

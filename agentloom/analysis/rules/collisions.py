@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.document import Step, WorkflowDocument, word_span
 from agentloom.analysis.symbols import Occurrence
 from agentloom.diagnostics import Finding, Related, Severity
+from agentloom.language.paths import format_path
+from agentloom.language.rendering import kind_of
+from agentloom.syntax.values import find_key
+
+RESERVED = "steps"
+"""The state key under which the engine keeps results."""
 
 MOST_CHOICES = 64
 """Router choices remembered per step; workflows with more routers in a row are told less."""
@@ -83,11 +89,10 @@ def output_collision(document: WorkflowDocument) -> Iterator[Finding]:
                     continue
                 if exclusive(choices[step.id or ""], choices[earlier.id or ""]):
                     continue
-                what = "also writes" if write.parts == other.parts else "writes into or around"
                 yield Finding(
                     "AL404",
                     step.place(write.span),
-                    f"`{earlier.id}` {what} `{write.name}` in the same layer; use different keys or add a dependency",
+                    f"`{earlier.id}` {_also(write, other)} in the same layer; use different keys or add a dependency",
                     related=(Related(earlier.place(other.span), f"`{earlier.id}` writes `{other.name}` here"),),
                     severity=Severity.ERROR if strict else None,
                 )
@@ -100,49 +105,59 @@ def _order_is_known(step: Step, document: WorkflowDocument) -> bool:
     return not isinstance(needs, list) or all(need in document.by_id for need in needs if isinstance(need, str))
 
 
+def _also(write: Occurrence, other: Occurrence) -> str:
+    """Return what another step does to what one writes."""
+    if write.parts == other.parts:
+        return f"also writes `{write.name}`"
+    inside = len(other.parts) > len(write.parts)
+    return f"writes `{other.name}`, which {'lies in' if inside else 'holds'} `{write.name}`,"
+
+
 def write_through_scalar(document: WorkflowDocument) -> Iterator[Finding]:
-    """An output path goes through a value that has no keys.
+    """An output path goes through a value that has no such place.
 
-    `output: user.name` can't be written while `state.user` is a text: the state refuses it, and the step fails after its work.
+    `output: user.name` can't be written while `state.user` is a text, nor `items[5]` while `state.items` has two items: lists are
+    never extended. The state refuses it, and the step fails after its work.
 
-    Choose another key, or make the value in `state` a mapping.
+    Choose another key, or change the value in `state`.
     """
     state = document.head.data.get("state")
-    if not isinstance(state, dict):
-        return
+    state = state if isinstance(state, dict) else {}
+    written = {write.parts for step in document.steps for write in writes_of(step)}
     for step in document.steps:
         for write in writes_of(step):
-            value: Any = state
-            for at, part in enumerate(write.parts[:-1]):
-                value = _below(value, part)
-                if value is None:
-                    break
-                following = write.parts[at + 1]
-                if isinstance(value, dict) and isinstance(following, str):
-                    continue
-                if isinstance(value, list) and isinstance(following, int):
-                    continue
-                above = ".".join(str(p) for p in write.parts[: at + 1])
-                kind = (
-                    "a list"
-                    if isinstance(value, list)
-                    else "a mapping"
-                    if isinstance(value, dict)
-                    else "a single value"
-                )
-                yield Finding(
-                    "AL406",
-                    step.place(write.span),
-                    f"`{write.name}` can't be written, `state.{above}` is {kind}; choose another key",
-                )
-                break
+            refused = _refused(state, write.parts)
+            if refused is None or write.parts[0] == RESERVED:
+                continue
+            depth, why = refused
+            if any(write.parts[:length] in written for length in range(1, depth + 1)):
+                continue  # another step may have put something else there
+            above = format_path(("state", *write.parts[:depth]))
+            yield Finding(
+                "AL406",
+                step.place(write.span),
+                f"`{write.name}` can't be written, since `{above}` {why}; choose another key",
+            )
 
 
-def _below(value: Any, part: str | int) -> Any:
-    if isinstance(value, dict) and isinstance(part, str):
-        return value.get(part)
-    if isinstance(value, list) and isinstance(part, int) and -len(value) <= part < len(value):
-        return value[part]
+def _refused(state: Any, parts: Sequence[str | int]) -> tuple[int, str] | None:
+    """Return at which depth the state refuses a path, and why: the same as ``agentloom.core.state`` does."""
+    at: Any = state
+    for depth, part in enumerate(parts):
+        if isinstance(at, dict):
+            if not isinstance(part, str):
+                return depth, "is a mapping, which has no numbered items"
+            if part not in at:
+                index = next((n for n in range(depth + 1, len(parts)) if not isinstance(parts[n], str)), None)
+                return None if index is None else (index, "doesn't exist, and lists are never made")
+        elif isinstance(at, list):
+            if isinstance(part, str):
+                return depth, "is a list, whose items have numbers"
+            if not -len(at) <= part < len(at):
+                return depth, f"has {len(at)} {'item' if len(at) == 1 else 'items'}"
+        else:
+            return depth, f"is {kind_of(at)}"
+        at = at[part]
     return None
 
 
@@ -153,15 +168,13 @@ def reserved_output(document: WorkflowDocument) -> Iterator[Finding]:
 
     Choose another key.
     """
+    message = "`steps` is where results are kept; choose another key"
     for step in document.steps:
         for write in writes_of(step):
-            if write.parts[0] == "steps":
-                yield Finding("AL407", step.place(write.span), "`steps` is where results are kept; choose another key")
+            if write.parts[0] == RESERVED:
+                yield Finding("AL407", step.place(write.span), message)
     located = document.head.fields.get("state")
     state = document.head.data.get("state")
-    if located is not None and isinstance(state, dict) and "steps" in state:
-        from agentloom.syntax.values import find_key
-
-        key = find_key(located.value, ("steps",))
-        span = key.span if key is not None else located.key.span
-        yield Finding("AL407", span.shift(document.base), "`steps` is where results are kept; choose another key")
+    if located is not None and isinstance(state, dict) and RESERVED in state:
+        key = find_key(located.value, (RESERVED,)) or located.key
+        yield Finding("AL407", word_span(key).shift(document.base), message)

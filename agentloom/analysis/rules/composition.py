@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentloom.analysis import edits
-from agentloom.analysis.document import Facts, WorkflowDocument
+from agentloom.analysis.document import Facts, WorkflowDocument, word_span
 from agentloom.diagnostics import Finding, Fix, Related, Severity
 from agentloom.similar import closest
 from agentloom.syntax.nodes import Scalar
@@ -82,12 +82,14 @@ def _finding(
         cure = f"did you mean `{better}`?"
         if isinstance(node, Scalar):
             fixes = (Fix(f"change to `{better}`", edits.replace_value(node, better), safe=False),)
-    span = node.span if node is not None else facts.first
-    return Finding("AL701", span, f"file `{name}` can't be used, {reason}; {cure}", fixes=fixes).shift(base)
+    span = word_span(node) if node is not None else facts.first
+    return Finding("AL701", span, f"file `{name}` {reason.removeprefix('it ')}; {cure}", fixes=fixes).shift(base)
 
 
 def _neighbour(document: WorkflowDocument, target: Path) -> str | None:
     """Return the name of a file beside a missing one that was probably meant: alike before the extension, and not ourselves."""
+    if target.name in ("", ".", "..") or document.context.exists(target):
+        return None  # there is something, but not what is needed
     own = document.path.name if document.path else None
     by_stem: dict[str, str] = {}
     for name in document.context.list_folder(target.parent):
@@ -110,11 +112,11 @@ def broken_subworkflow(document: WorkflowDocument) -> Iterator[Finding]:
         if child is None or child.path is None or child.document is None or child.loop or child.document.ok:
             continue
         errors = [d for d in child.document.diagnostics if d.severity is Severity.ERROR]
-        count = "an error" if len(errors) == 1 else f"{len(errors)} errors"
+        count = "an error; mend it first" if len(errors) == 1 else f"{len(errors)} errors; mend them first"
         yield Finding(
             "AL702",
             step.place(step.facts.span_of("workflow_path")),
-            f"`{step.facts.text('workflow_path')}` has {count}; mend it first",
+            f"`{step.facts.text('workflow_path')}` has {count}",
             related=tuple(
                 Related(error.span, f"{error.code}: {error.message}", str(child.path))
                 for error in errors[:MOST_RELATED]

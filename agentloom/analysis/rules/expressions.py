@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from agentloom.analysis import edits
 from agentloom.analysis.document import Facts
 from agentloom.analysis.rules.templates import cures
 from agentloom.analysis.symbols import Leaf
-from agentloom.diagnostics import Finding
+from agentloom.diagnostics import Finding, Fix
 from agentloom.language.expression import Expression, parse_expression
+from agentloom.language.faults import Fault
 from agentloom.language.tree import Compare, CompareOperator, Constant, Unary
 from agentloom.language.truth import canonical_text
 from agentloom.syntax.scalars import text_span
@@ -86,10 +88,20 @@ def _opposites(expression: Expression) -> tuple[str, ...]:
 
 def _of_kind(facts: Facts, kind: str, code: str) -> Iterator[Finding]:
     for leaf, expression in _expressions(facts):
-        for fault in expression.faults:
-            if fault.kind == kind:
-                span = text_span(leaf.node, fault.start, fault.end)
-                yield Finding(code, span, fault.message, fixes=cures(leaf, fault))
+        faults = expression.faults
+        for fault in faults:
+            if fault.kind != kind or any(_within(other, fault) for other in faults):
+                continue  # what is wrong inside says it better
+            fixes = cures(leaf, fault)
+            word = leaf.node.value[fault.start : fault.end]
+            if fault.kind == "unknown-name" and fault.replacement == f"state.{word}":
+                edit = edits.replace_inside(leaf.node, fault.start, fault.end, f"'{word}'")
+                fixes += (Fix(f"write `'{word}'`", edit, safe=False),) if edit else ()
+            yield Finding(code, text_span(leaf.node, fault.start, fault.end), fault.message, fixes=fixes)
+
+
+def _within(inner: Fault, outer: Fault) -> bool:
+    return inner.span != outer.span and outer.start <= inner.start and inner.end <= outer.end
 
 
 def expression_syntax(facts: Facts) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,11 +10,15 @@ from agentloom.analysis import edits
 from agentloom.analysis.document import Facts, WorkflowDocument
 from agentloom.diagnostics import Finding, Fix
 from agentloom.syntax.nodes import Alias, Scalar, Sequence
-from agentloom.syntax.values import find, find_key
+from agentloom.syntax.resolve import resolve
+from agentloom.syntax.values import find
 from agentloom.text import Span
 
 # Defaults of the `retry` block, as the engine uses them (`agentloom.model.config.Retry`; a test holds them equal).
 MAX_RETRIES, BACKOFF_BASE, BACKOFF_MAX, JITTER = 3, 2.0, 60.0, True
+
+LARGEST = 1e300
+"""Larger numbers are no times that anybody means, and would overflow."""
 
 JITTER_SHARE = 0.25
 """Jitter lengthens a wait by up to this share."""
@@ -23,7 +28,10 @@ PERMANENT = {400, 401, 402, 403, 404, 405, 406, 410, 411, 413, 414, 415, 422, 45
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    """Return a value as a number if it is a finite one (others are told as AL105 or AL106)."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not -LARGEST <= value <= LARGEST:
+        return None
+    return float(value)
 
 
 def _retry(facts: Facts) -> dict[str, Any]:
@@ -44,8 +52,10 @@ def backoff_not_growing(facts: Facts) -> Iterator[Finding]:
 
     Use 2 or more.
     """
-    base = _number(_retry(facts).get("backoff_base"))
-    if base is not None and 0 <= base <= 1:
+    retry = _retry(facts)
+    base = _number(retry.get("backoff_base"))
+    waits_once = type(retry.get("max_retries")) is int and retry["max_retries"] <= 1
+    if base is not None and 0 <= base <= 1 and not waits_once:
         yield Finding(
             "AL501", _at(facts, "backoff_base"), f"with `backoff_base: {base:g}` the waits don't grow; use 2 or more"
         )
@@ -64,7 +74,7 @@ def backoff_capped_at_once(facts: Facts) -> Iterator[Finding]:
         return
     base = BACKOFF_BASE if base is None else base
     most = BACKOFF_MAX if most is None else most
-    if 0 <= most < base:
+    if 0 <= most < base and base > 1:  # at most 1 is the worse mistake (AL501)
         name = "backoff_max" if "backoff_max" in retry else "backoff_base"
         yield Finding(
             "AL502",
@@ -90,13 +100,13 @@ def permanent_status_retried(facts: Facts) -> Iterator[Finding]:
         if not isinstance(code, int) or isinstance(code, bool):
             continue
         if code in PERMANENT:
-            message = f"status {code} says the request is wrong, another attempt gets the same answer; remove it"
+            message = f"status `{code}` says the request is wrong, another attempt gets the same answer; remove it"
         elif not 400 <= code <= 599:
-            message = f"{code} is no error status, so it never counts; remove it"
+            message = f"`{code}` is no error status, so it never counts; remove it"
         else:
             continue
         gone = edits.remove_item(facts.unit.text, node, at)
-        fixes = (Fix(f"remove {code}", gone, safe=False),) if gone else ()
+        fixes = (Fix(f"remove `{code}`", gone, safe=False),) if gone else ()
         yield Finding("AL503", item.span, message, fixes=fixes)
 
 
@@ -111,15 +121,19 @@ def worst_case(facts: Facts, config_retries: int) -> tuple[int, float, float]:
     base = BACKOFF_BASE if base is None else base
     most = BACKOFF_MAX if most is None else most
     jitter = retry.get("jitter", JITTER) is not False
-    waits = 0.0
-    for attempt in range(1, min(retries, 10_000) + 1):
-        try:
-            wait = min(base**attempt, most)
-        except OverflowError:
-            wait = most
-        waits += max(0.0, wait) * (1 + JITTER_SHARE if jitter else 1)
+    waits = _waits(retries, base, most) * (1 + JITTER_SHARE if jitter else 1)
     timeout = _number(facts.data.get("timeout")) or 0.0
     return retries + 1, waits, (retries + 1) * timeout
+
+
+def _waits(retries: int, base: float, most: float) -> float:
+    """Return the sum of the waits between attempts, in seconds: the base's powers, each cut to ``most``."""
+    base, most = max(0.0, base), max(0.0, most)
+    if base <= 1:
+        shrinking = float(retries) if base == 1 else base * (1 - base**retries) / (1 - base)
+        return min(shrinking, retries * most)
+    growing = min(retries, int(math.log(most) / math.log(base))) if most >= base else 0
+    return base * (base**growing - 1) / (base - 1) + (retries - growing) * most
 
 
 def retries_beyond_run_timeout(document: WorkflowDocument) -> Iterator[Finding]:
@@ -170,12 +184,10 @@ def meaningless_duration(document: WorkflowDocument) -> Iterator[Finding]:
 
 
 def _negative(owner: Any, name: str, base: int) -> Iterator[Finding]:
-    from agentloom.syntax.resolve import resolve
-
     node = find(owner, (name,))
-    if isinstance(node, Alias):
-        node = node.target
-    if isinstance(node, Scalar) and find_key(owner, (name,)) is not None:
+    node = node.target if isinstance(node, Alias) else node
+    if isinstance(node, Scalar):
         value = _number(resolve(node))
         if value is not None and value < 0:
-            yield Finding("AL510", node.span, f"`{name}` is {node.value}, less than no time; use 0 or more").shift(base)
+            message = f"`{name}` is `{node.value}`, a negative time; use 0 or more"
+            yield Finding("AL510", node.span, message).shift(base)

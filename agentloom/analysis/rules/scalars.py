@@ -4,76 +4,157 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from agentloom.analysis import edits
 from agentloom.analysis.document import Facts
 from agentloom.diagnostics import Finding, Fix
-from agentloom.syntax.nodes import Mapping, Node, Scalar, Sequence
+from agentloom.model.catalogue import STEP, Catalogue, Shape, catalogue
+from agentloom.syntax.nodes import Mapping, Node, Scalar
+from agentloom.syntax.nodes import Sequence as SequenceNode
 from agentloom.syntax.resolve import resolve
 from agentloom.text import Span
 
+Meant = Literal["text", "number", "anything"]
+
+_FIRST = frozenset("-+0123456789yYnNoO")
 _BOOLEAN_11 = re.compile(r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)\Z")
-_OCTAL_11 = re.compile(r"[-+]?0[0-7]+\Z")
-_UNDERSCORES_11 = re.compile(r"[-+]?[0-9][0-9_]*_[0-9_]*(?:\.[0-9_]*)?\Z")
-_EXPONENT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+\Z")
+_ZERO_FIRST = re.compile(r"[-+]?0[0-9_]*[0-9]\Z")
+_OCTAL_12 = re.compile(r"[-+]?0o")
+_EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][0-9]+\Z|[-+]?[0-9]+[eE][-+][0-9]+\Z")
 _SIXTIES_11 = re.compile(r"[-+]?[0-9]+(?::[0-5]?[0-9])+(?:\.[0-9]*)?\Z")
-_DATE_11 = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\Z")
-_SUSPECT = re.compile(r"[-+0-9yYnNoO]")
+_DATE_11 = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ \tTt][0-9].*)?\Z")
 
 
 def version_dependent_scalar(facts: Facts) -> Iterator[Finding]:
     """A value without quotes that YAML versions and parsers read differently.
 
-    `yes`, `on`, `017`, `1_000`, `5319E7` are texts to one parser and true, numbers or dates to the next; agentloom reads YAML 1.2.
-    A version such as `1.10` is read as the text in the file here, and as the number 1.1 elsewhere.
+    `yes`, `on`, `017`, `1_000`, `5319E7` and dates are texts to one parser, and true, numbers or dates to the next; agentloom goes
+    by YAML 1.2. A version such as `1.10` is read as the text in the file here, and as the number 1.1 elsewhere.
 
-    Put quotes around it if it is meant as text.
+    Put quotes around it if it is meant as text, or write the number out.
     """
     for name, located in facts.fields.items():
         if located.via is not None or name in ("steps", "workflow_inline"):
             continue
         field = facts.block.fields.get(name) if facts.block else None
-        texts_only = field is not None and "string" in field.shape.types and "number" not in field.shape.types
-        if field is not None and field.shape.item is not None and "string" in field.shape.item.types:
-            texts_only = True
-        for node in _scalars(located.value):
-            told = _reading(node, texts_only, name == "version")
-            if told is not None:
-                yield Finding("AL009", node.span, told, fixes=(Fix("quote it", edits.quote_source(node), safe=False),))
+        if name == "version" and isinstance(located.value, Scalar):
+            yield from _version(located.value)
+            continue
+        for node, meant in _suspects(located.value, field.shape if field else Shape()):
+            yield from _reading(node, meant)
 
 
-def _scalars(node: Node) -> Iterator[Scalar]:
-    todo = [node]
+def _suspects(node: Node, shape: Shape) -> Iterator[tuple[Scalar, Meant]]:
+    """Yield the plain scalars at and below a node that may be read in two ways, keys of open mappings included."""
+    known = catalogue()
+    todo: list[tuple[Node, Shape]] = [(node, shape)]
     while todo:
-        at = todo.pop()
-        if isinstance(at, Scalar):
-            if at.style == "plain" and at.tag is None and at.raw and _SUSPECT.match(at.raw):
-                yield at
+        at, shape = todo.pop()
+        if at.__class__ is Scalar:
+            if _is_suspect(at):
+                yield at, _meant(shape)
+        elif isinstance(at, SequenceNode):
+            item = shape.item or _ANYTHING
+            todo.extend([(inner, item) for inner in at.items])
         elif isinstance(at, Mapping):
+            if shape.any_of:
+                shape = known.alternative(shape, "object", _names(at)) or _ANYTHING
+            block = _block_of(known, shape)
             for entry in at.entries:
-                todo.append(entry.value)
-        elif isinstance(at, Sequence):
-            todo.extend(at.items)
+                key = entry.key
+                if block is None:
+                    todo.append((entry.value, shape.values or _ANYTHING))
+                    if isinstance(key, Scalar) and _is_suspect(key) and _BOOLEAN_11.match(key.raw):
+                        yield key, "text"
+                else:
+                    field = block.get(key.value) if isinstance(key, Scalar) else None
+                    todo.append((entry.value, field or _ANYTHING))
 
 
-def _reading(node: Scalar, texts_only: bool, is_version: bool) -> str | None:
-    raw = node.raw
-    if is_version:
-        value = resolve(node)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and str(value) != raw:
-            return f"`{raw}` is a number to YAML, and other parsers read it as {value}; quote it"
+_ANYTHING = Shape()
+
+
+def _block_of(known: Catalogue, shape: Shape) -> dict[str, Shape] | None:
+    if shape.block is None or shape.block == STEP:
         return None
-    if _BOOLEAN_11.match(raw):
-        return f"`{raw}` is a text here, but true or false to YAML 1.1 parsers; quote it"
-    if _OCTAL_11.match(raw) and len(raw.lstrip("+-")) > 1 and not texts_only:
-        return f"`{raw}` is the number {int(raw)} here, but {int(raw.replace('0', '0o', 1), 8)} to YAML 1.1 parsers; quote it"
-    if _UNDERSCORES_11.match(raw):
-        return f"`{raw}` is a text here, but a number to YAML 1.1 parsers; quote it"
-    if _EXPONENT.match(raw):
-        return f"`{raw}` is a number here, but a text to some YAML 1.1 parsers; quote it or write it out"
-    if texts_only and (_DATE_11.match(raw) or _SIXTIES_11.match(raw)):
-        return f"`{raw}` is a text here, but a date or a number to YAML 1.1 parsers; quote it"
-    return None
+    return {name: field.shape for name, field in known.blocks[shape.block].fields.items()}
+
+
+def _names(node: Mapping) -> list[str]:
+    return [entry.key.value for entry in node.entries if isinstance(entry.key, Scalar)]
+
+
+def _is_suspect(node: Node) -> bool:
+    return (
+        isinstance(node, Scalar)
+        and node.style == "plain"
+        and node.tag is None
+        and node.raw[:1] in _FIRST
+        and bool(node.raw)
+    )
+
+
+def _meant(shape: Shape) -> Meant:
+    if "number" in shape.types or "integer" in shape.types:
+        return "number"
+    return "text" if "string" in shape.types or any("string" in option.types for option in shape.any_of) else "anything"
+
+
+def _version(node: Scalar) -> Iterator[Finding]:
+    value = resolve(node)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and str(value) != node.raw:
+        message = f"`{node.raw}` is the text in the file here, but the number {value} to other parsers; quote it"
+        yield Finding("AL009", node.span, message, fixes=(_quoted(node),))
+
+
+def _reading(node: Scalar, meant: Meant) -> Iterator[Finding]:
+    """Yield the finding for a scalar that parsers read in two ways, if it is one."""
+    raw = node.raw
+    value = resolve(node)
+    if isinstance(value, str):
+        if meant != "number" and _BOOLEAN_11.match(raw):
+            other = "true" if raw.casefold() in ("yes", "on") else "false"
+        elif meant == "text" and _DATE_11.match(raw):
+            other = "a date"
+        elif meant == "text" and _SIXTIES_11.match(raw):
+            other = "a number"
+        else:
+            return
+        message = f"`{raw}` is a text here, but {other} to YAML 1.1 parsers; quote it"
+        yield Finding("AL009", node.span, message, fixes=(_quoted(node),))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        other = _number_elsewhere(raw, value)
+        if other:
+            written = Fix(f"write `{_written(value)}`", edits.set_source(node, _written(value)), safe=False)
+            numeric = meant == "number" or "_" in raw
+            cure = f"write `{_written(value)}`" if numeric else f"quote it, or write `{_written(value)}`"
+            fixes = (
+                (written,) if meant == "number" else (written, _quoted(node)) if numeric else (_quoted(node), written)
+            )
+            message = f"`{raw}` is the number {_written(value)} here, but {other} parsers; {cure}"
+            yield Finding("AL009", node.span, message, fixes=fixes)
+
+
+def _number_elsewhere(raw: str, value: float) -> str:
+    """Return what other parsers take a number for; empty when all agree."""
+    digits = raw.lstrip("+-")
+    if _ZERO_FIRST.match(raw):
+        octal = digits.replace("_", "")
+        return "a text to YAML 1.1" if set(octal) & set("89") else f"{int(octal, 8)} to YAML 1.1"
+    if _OCTAL_12.match(raw):
+        return "a text to YAML 1.1"
+    if "_" in raw:
+        return "a text to some"
+    return "a text to some YAML 1.1" if _EXPONENT.match(raw) else ""
+
+
+def _written(value: float) -> str:
+    return str(int(value)) if value == value and abs(value) < 1e15 and value == int(value) else repr(value)
+
+
+def _quoted(node: Scalar) -> Fix:
+    return Fix("quote it", edits.quote_source(node), safe=False)
 
 
 _LOST = re.compile(r"[ \t]+(#[^\s#][^\r\n]*)")
@@ -98,9 +179,9 @@ def text_lost_to_comment(facts: Facts) -> Iterator[Finding]:
             continue
         whole = text[node.span.start : found.end()].rstrip()
         span = Span(found.start(1), found.start(1) + len(found[1].rstrip()))
-        quoted = '"' + whole.replace("\\", "\\\\").replace('"', '\\"') + '"'
         fixes: tuple[Fix, ...] = ()
-        if "\n" not in whole:
+        if "\n" not in whole and "\r" not in whole:
+            quoted = '"' + whole.replace("\\", "\\\\").replace('"', '\\"') + '"'
             edit = edits.set_span(Span(node.span.start, node.span.start + len(whole)), quoted)
             fixes = (Fix("quote the whole text", edit, safe=False),)
         yield Finding(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from agentloom.analysis.document import Facts
 from agentloom.diagnostics import Finding, Related
+from agentloom.syntax.nodes import Alias
 from agentloom.syntax.values import find_key
 from agentloom.text import Span
 
@@ -37,7 +38,7 @@ def field_conflict(facts: Facts) -> Iterator[Finding]:
 
 def _one_of(facts: Facts, first: str, second: str, owner: str) -> Iterator[Finding]:
     names = (first, second)
-    if any(facts.data.get(name) not in (None, []) for name in names) or _misspelled(facts, *names):
+    if any(_is_given(facts, name) for name in names) or _misspelled(facts, *names):
         return
     there = [name for name in names if name in facts.fields]
     if not there:
@@ -47,6 +48,12 @@ def _one_of(facts: Facts, first: str, second: str, owner: str) -> Iterator[Findi
     other = second if name == first else first
     said = "is empty" if facts.data.get(name) == [] else "has no value yet"
     yield Finding("AL109", facts.key_span(name), f"`{name}` {said}; {owner} needs it, or `{other}`")
+
+
+def _is_given(facts: Facts, name: str) -> bool:
+    """Tell whether a field has a value; an alias that leads nowhere was meant to be one."""
+    located = facts.fields.get(name)
+    return facts.data.get(name) not in (None, []) or (located is not None and isinstance(located.value, Alias))
 
 
 def _misspelled(facts: Facts, *names: str) -> bool:
