@@ -9,10 +9,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "rules"
 
 SEVERITY_WORDS = {
-    "ERROR": "an error: the file is refused",
-    "WARNING": "a warning: the file runs, and surely not as meant",
-    "INFORMATION": "an information: worth knowing",
-    "HINT": "a hint: shown in editors, and with `--severity hint`",
+    "ERROR": "**Error**: the file is refused, nothing of it runs.",
+    "WARNING": "**Warning**: the file runs, and almost surely not as meant.",
+    "INFORMATION": "**Information**: worth knowing.",
+    "HINT": "**Hint**: shown in editors, and on the command line with `--severity hint`.",
 }
 
 
@@ -29,20 +29,26 @@ def _page(code: str) -> str:
     from agentloom.analysis.rules.registry import RULE_BY_CODE
 
     rule = RULE_BY_CODE[code]
-    parts = [f"# {code} {rule.name}", *_paragraphs(rule.doc)]
+    summary, *reasons, cure = _paragraphs(rule.doc)
     fixable = " There is a quick fix." if rule.fixable else ""
-    parts.append(f"It is {SEVERITY_WORDS[rule.severity.name]}.{fixable}")
+    parts = [f"# {code} {rule.name}", summary, f"{SEVERITY_WORDS[rule.severity.name]}{fixable}"]
+    if reasons:
+        parts += ["## Why", *reasons]
+    parts += ["## What to do", cure]
     folder = ROOT / "tests" / "fixtures" / "rules" / code
     if (folder / "bad.yaml").exists():
         text, printed = _example(folder / "bad.yaml")
-        parts += ["## Example", f"```yaml\n{text}```", "prints", f"```text\n{printed}```"]
-    if (folder / "good.yaml").exists():
-        parts += ["This is fine:", f"```yaml\n{_shown(_read(folder / 'good.yaml'))}```"]
+        parts += ["## Example", f"```yaml\n{text}```", "`agentloom validate` says:", f"```text\n{printed}```"]
+        good = _shown(_read(folder / "good.yaml"))
+        fixed = folder / "fixed.yaml"
+        same = fixed.exists() and _shown(_read(fixed)) == good
+        parts += ["The quick fix makes it this:" if same else "This is right:", f"```yaml\n{good}```"]
     if rule.severity.name != "ERROR":
-        parts += [
-            "## Hiding it",
-            f'`# agentloom: ignore[{code}]` on the line, or on the line above a key; `ignore = ["{code}"]` in the settings.',
-        ]
+        hidden = (
+            f"`# agentloom: ignore[{code}]` behind the line, or on the line above a key for its whole value; for a whole file "
+            f'`# agentloom: ignore-file[{code}]`; for a project `ignore = ["{code}"]` in the settings.'
+        )
+        parts += ["## Hiding it", hidden]
     return "\n\n".join(parts) + "\n"
 
 
@@ -89,7 +95,10 @@ def _index() -> str:
         f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.severity.word} | {'yes' if rule.fixable else ''} | {rule.summary} |"
         for rule in RULES
     ]
-    head = "# Rules\n\nEvery check has a code, a name and a page. `agentloom explain AL204` prints a page offline.\n"
+    head = (
+        "# Rules\n\nEvery check has a code, a name and a page. `agentloom explain AL204` prints a page offline. Errors refuse the file; "
+        "warnings don't, unless `--strict` is given or the settings make them errors.\n"
+    )
     return head + "\n| code | name | severity | fix | what it finds |\n|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 

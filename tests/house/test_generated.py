@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentloom.model.export import generated
-from scripts import examples_page, pictures
+from scripts import examples_page, pictures, rule_pages
 from tests.conftest import ROOT, Golden
 
 FROM_THE_MODEL = sorted(path.relative_to(ROOT).as_posix() for path in generated())
@@ -22,6 +22,14 @@ def test_what_comes_from_the_model(name: str, golden: Golden) -> None:
 def test_the_examples_page(golden: Golden) -> None:
     """The table and the graphs of the examples."""
     golden(examples_page.PAGE, examples_page.page())
+
+
+def test_the_rule_pages(golden: Golden) -> None:
+    """A page for every rule, made from its docstring, its fixtures and the program's output, and no page besides."""
+    pages = rule_pages.pages()
+    for path, text in pages.items():
+        golden(path, text)
+    assert set(rule_pages.PAGES.glob("*.md")) == set(pages)
 
 
 @pytest.mark.parametrize("name", [name for name, _, _ in pictures.PICTURES])
