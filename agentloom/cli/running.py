@@ -146,15 +146,17 @@ def _gateway(document: WorkflowDocument) -> ProviderGateway:
     )
 
 
-def _tools(document: WorkflowDocument) -> ToolRegistry:
-    """Return the tools that steps can run: the built-in ones and those of the modules that the settings name.
+def _tools(document: WorkflowDocument) -> ToolRegistry | None:
+    """Return the tools of a project that has some of its own, the built-in ones among them; None for only those.
 
-    Paths in a workflow start at its own folder. Modules are looked for beside the settings first.
+    The settings name the modules; they are looked for beside the settings first.
     """
+    settings = document.context.settings
+    if not settings.tools:
+        return None
     registry = ToolRegistry()
     register_builtins(registry, folder=None if document.path is None else document.path.parent)
-    settings = document.context.settings
-    if settings.tools and settings.folder is not None:
+    if settings.folder is not None:
         sys.path.insert(0, str(settings.folder))
     for module in settings.tools:
         register_module(registry, module)
