@@ -183,6 +183,13 @@ class WorkflowDocument:
         return {**self.head.data, "steps": [dict(step.facts.data) for step in self.steps]}
 
     @cached_property
+    def view(self) -> Workflow:
+        """The workflow with its defaults, read like the typed model but made without pydantic. Only for documents that are ``ok``."""
+        from agentloom.model.view import view_workflow
+
+        return view_workflow(self.data)
+
+    @cached_property
     def workflow(self) -> Workflow:
         """The typed model. Only for documents that are ``ok``; raises ``WorkflowError`` for others."""
         from agentloom.model.workflow import build_workflow

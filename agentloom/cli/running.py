@@ -128,7 +128,7 @@ def _open(name: str) -> TextIO:
 
 def _gateway(document: WorkflowDocument) -> ProviderGateway:
     """Return the gateway for a workflow; a recording's path is relative to the workflow's file."""
-    config = document.workflow.config
+    config = document.view.config
     responses: Path | None = None
     if config.provider == "mock" and config.responses_file is not None:
         responses = Path(config.responses_file)

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.attempt import attempt_once
@@ -21,11 +21,13 @@ from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult, 
 from agentloom.core.runner import Op
 from agentloom.core.state import STEPS, State
 from agentloom.errors import UnsupportedFeature, UsageError
-from agentloom.model.workflow import Workflow
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.steps.table import BY_TYPE
 from agentloom.tools.builtin import register_builtins
 from agentloom.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from agentloom.model.workflow import Workflow
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]+")
 _REDACTION_ENV = "AGENTLOOM_REDACT_STATE_KEYS"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from agentloom.core.events import StepFinished, StepSkipped, StepStarted
 from agentloom.core.kinds import EVERYTHING, Executor
@@ -17,7 +18,9 @@ from agentloom.core.runner import Op, Runner, Verdict
 from agentloom.core.state import STEPS, State
 from agentloom.errors import StateWriteError
 from agentloom.language.paths import Part
-from agentloom.model.workflow import Step
+
+if TYPE_CHECKING:
+    from agentloom.model.workflow import Step
 
 
 @dataclass(slots=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agentloom.analysis.graph import build_graph, find_cycles
 from agentloom.core.results import StepResult
 from agentloom.core.state import STEPS
 from agentloom.errors import WorkflowError
 from agentloom.language.paths import Part, PathFault, parse_output_path
-from agentloom.model.steps import RouterStep
-from agentloom.model.workflow import Step, Workflow
+
+if TYPE_CHECKING:
+    from agentloom.model.workflow import Step, Workflow
 
 Policy = Literal["skip_downstream", "continue"]
 
@@ -70,7 +71,7 @@ def make_plan(workflow: Workflow) -> Plan:
             if need == name:
                 raise WorkflowError(f"step `{name}` depends on itself")
     for step in steps:
-        if isinstance(step, RouterStep):
+        if step.type == "router":
             for target in [*(condition.target for condition in step.conditions), step.default]:
                 if target is not None and target not in order:
                     raise WorkflowError(f"router `{step.id}` leads to `{target}`, which is not defined")
@@ -85,7 +86,7 @@ def make_plan(workflow: Workflow) -> Plan:
         policy=workflow.config.on_step_failure,
         layers=tuple(tuple(steps[index] for index in layer) for layer in layers),
         needs=needs,
-        routers={step.id: True for step in steps if isinstance(step, RouterStep)},
+        routers={step.id: True for step in steps if step.type == "router"},
         outputs={step.id: _output(step.id, step.output) for step in steps if step.output is not None},
         max_concurrent_steps=workflow.config.max_concurrent_steps,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.kinds import Executor
@@ -11,8 +12,9 @@ from agentloom.core.plan import Plan, make_plan
 from agentloom.core.results import JSON
 from agentloom.diagnostics import Severity
 from agentloom.errors import InvalidWorkflow, UnsupportedFeature, WorkflowError
-from agentloom.model.config import Config
-from agentloom.model.workflow import Step, SubworkflowStep, Workflow
+
+if TYPE_CHECKING:
+    from agentloom.model.workflow import Step, SubworkflowStep, Workflow
 
 _SHOWN = 5
 
@@ -66,9 +68,10 @@ class _Preparation:
         self._known: dict[tuple[int, str, str], Prepared] = {}
 
     def prepare(self, source: WorkflowDocument | Workflow, parent: Prepared | None, prefix: str) -> Prepared:
-        document = accepted(source) if isinstance(source, WorkflowDocument) else None
-        workflow = document.workflow if document is not None else source
-        assert isinstance(workflow, Workflow)
+        if isinstance(source, WorkflowDocument):
+            document, workflow = accepted(source), source.view
+        else:
+            document, workflow = None, source
         config = workflow.config
         provider, model = config.provider, config.model
         if parent is not None:
@@ -84,7 +87,7 @@ class _Preparation:
         prepared = Prepared(make_plan(workflow), workflow.state, provider, model, config.stream, children)
         self._known[key] = prepared
         for step in workflow.steps:
-            if isinstance(step, SubworkflowStep):
+            if step.type == "subworkflow":
                 below = _child(step, document)
                 children[step.id] = self.prepare(below, prepared, f"{prefix}{step.id}.")
         return prepared
@@ -127,7 +130,7 @@ def unsupported_settings(workflow: Workflow) -> Iterator[str]:
     The default of `config.max_retries` is no such request: until retries are built, a step without a `retry` of its own has one
     attempt. A number that the file sets is.
     """
-    config: Config = workflow.config
+    config = workflow.config
     if "max_retries" in config.model_fields_set and config.max_retries > 0:
         yield "`config.max_retries`"
     if config.budget_usd is not None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from agentloom.core.events import RunEvent
 from agentloom.core.results import JSON, StepResult
-from agentloom.model.workflow import Step
+
+if TYPE_CHECKING:
+    from agentloom.model.workflow import Step
 
 OpKind = Literal["step", "child", "gate"]
 
@@ -22,7 +24,7 @@ OpKind = Literal["step", "child", "gate"]
 class Op:
     """One operation. ``path`` (`sub.s1`) is unique in the run and its name in every journal; ``layer`` counts from 1.
 
-    ``inputs`` is the part of the state that the step reads, as it stood when the layer began; JSON, not to be changed.
+    ``step`` is read like the typed model; ``inputs`` is the part of the state that the step reads, as it stood when the layer began; JSON, not to be changed.
     """
 
     kind: OpKind

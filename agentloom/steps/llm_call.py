@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from typing import TYPE_CHECKING, cast
 
 from agentloom.core.kinds import Attempt, Executor, Services
 from agentloom.core.results import JSON, StepResult
@@ -12,8 +13,10 @@ from agentloom.errors import StepError
 from agentloom.language.paths import Part
 from agentloom.language.rendering import render
 from agentloom.language.template import parse_template
-from agentloom.model.steps import LLMCallStep
 from agentloom.providers.base import Message, Request, Response
+
+if TYPE_CHECKING:
+    from agentloom.model.steps import LLMCallStep
 
 
 def reads(step: LLMCallStep) -> Iterator[tuple[Part, ...]]:
@@ -42,8 +45,7 @@ def unsupported(step: LLMCallStep) -> Iterator[str]:
 
 async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     """Perform one attempt. Raises ``TemplateError`` for a broken template, ``ProviderError`` when no provider answers."""
-    step = op.step
-    assert isinstance(step, LLMCallStep)
+    step = cast("LLMCallStep", op.step)
     if step.prompt is None:
         raise StepError("an `llm_call` without `conversation` needs a `prompt`")
     messages: list[Message] = []

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from agentloom.core.failures import failed
 from agentloom.core.kinds import EVERYTHING, Executor
 from agentloom.core.results import JSON, StepResult
 from agentloom.errors import ExpressionError, StepError
 from agentloom.language.expression import evaluate
-from agentloom.model.steps import RouterStep
+
+if TYPE_CHECKING:
+    from agentloom.model.steps import RouterStep
 
 
 def decide(step: RouterStep, state: Mapping[str, JSON]) -> StepResult:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from agentloom.core.kinds import EVERYTHING, Attempt, ChildResult, Executor, Reads, Services
 from agentloom.core.results import Classification, StepResult, total_usage
 from agentloom.core.runner import Op
 from agentloom.core.state import STEPS
 from agentloom.errors import StepError
 from agentloom.language.arguments import render_deep
-from agentloom.model.workflow import SubworkflowStep
 from agentloom.steps.tool import references
+
+if TYPE_CHECKING:
+    from agentloom.model.workflow import SubworkflowStep
 
 
 def reads(step: SubworkflowStep) -> Reads:
@@ -19,8 +23,7 @@ def reads(step: SubworkflowStep) -> Reads:
 
 async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     """Perform one attempt: run the child from its first step. Raises ``TemplateError`` for an `input` that can't be resolved."""
-    step = op.step
-    assert isinstance(step, SubworkflowStep)
+    step = cast("SubworkflowStep", op.step)
     handed = render_deep(step.input, op.inputs, warn=attempt.warn)
     if STEPS in handed:
         raise StepError("`input.steps` is reserved for step results; use another key")

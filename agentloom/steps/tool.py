@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agentloom.core.kinds import Attempt, Executor, Services
 from agentloom.core.plain import NotPlain, plain
@@ -13,7 +13,9 @@ from agentloom.core.runner import Op
 from agentloom.errors import SecurityError, StepError, ToolNotFoundError, ValidationError
 from agentloom.language.arguments import find_references_deep, render_deep, unescaped
 from agentloom.language.paths import Part
-from agentloom.model.steps import ToolStep
+
+if TYPE_CHECKING:
+    from agentloom.model.steps import ToolStep
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +41,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     Raises ``TemplateError`` for arguments that can't be resolved, ``ToolNotFoundError``, ``SandboxViolationError``, a ``StepError`` for
     arguments that don't fit the tool, and a transient one for everything else that it raises.
     """
-    step = op.step
-    assert isinstance(step, ToolStep)
+    step = cast("ToolStep", op.step)
     # A copy: a tool may do with its arguments what it likes, and the state must not change under the steps beside it.
     args = plain(render_deep(step.tool_args, op.inputs, warn=attempt.warn), "tool_args")
     try:

@@ -178,7 +178,7 @@ def test_plain_data_goes_through_the_same_door() -> None:
     data = flow(ask("a", prompt="line\u2028\x85\x7f\ufeff \U0001f600 {state.k}"), state={"k": 1e-7})
     assert load_data(data).workflow == build_workflow(data)
     assert WorkflowParser.from_dict(data).workflow == build_workflow(data)
-    with pytest.raises(InvalidWorkflow, match=r"^<data>:6:5: AL102 unknown key `hue`"):
+    with pytest.raises(InvalidWorkflow, match=r"^<data>:6:\d: AL102 unknown key `hue`"):
         load_data(flow(ask("a"), config={"hue": 1}))
     with pytest.raises(UsageError, match=r"`workflow.state.k` is a `object`"):
         load_data(flow(ask("a"), state={"k": object()}))
