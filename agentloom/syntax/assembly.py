@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Items
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentloom.diagnostics import Finding
 from agentloom.syntax.aliases import Linker, most_nodes, undefined_alias
@@ -17,16 +17,14 @@ from agentloom.syntax.tree import Placed, Tree, Unit
 from agentloom.text import Span
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedPart:
+class PlacedPart(NamedTuple):
     """A part and where it begins in the document."""
 
     base: int
     part: Part
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(NamedTuple):
     """A top-level part; for the line of ``steps:`` also the parts that hold its items."""
 
     head: PlacedPart
@@ -34,10 +32,12 @@ class _Group:
 
     def list_span(self) -> Span:
         """Return the document span of the items, empty behind the colon when there are none."""
-        spans = [Span(*p.part.list_span).shift(p.base) for p in self.items if p.part.list_span is not None]
-        if spans:
-            return Span(spans[0].start, spans[-1].end)
-        return self.head.part.entries[-1].value.span.shift(self.head.base)
+        first = next((p for p in self.items if p.part.list_span is not None), None)
+        last = next((p for p in reversed(self.items) if p.part.list_span is not None), None)
+        if first is not None and last is not None and first.part.list_span and last.part.list_span:
+            return Span(first.base + first.part.list_span.start, last.base + last.part.list_span.end)
+        behind = self.head.part.entries[-1].value.span.shift(self.head.base)
+        return Span(behind.start, behind.start)
 
 
 def assemble(text: str, parts: Items[PlacedPart], findings: Items[Finding]) -> Tree:
@@ -78,11 +78,14 @@ def in_order(findings: Items[Finding]) -> tuple[Finding, ...]:
 
 def _groups(parts: Items[PlacedPart]) -> list[_Group]:
     groups: list[_Group] = []
+    steps: _Group | None = None
     for placed in parts:
-        if placed.part.kind == "item":
-            groups[-1].items.append(placed)
-        else:
-            groups.append(_Group(placed, []))
+        if placed.part.kind != "item":
+            groups.append(_Group(placed, [placed] if placed.part.items else []))
+            if placed.part.kind == "header":
+                steps = groups[-1]
+        elif steps is not None:
+            steps.items.append(placed)
     return groups
 
 
@@ -148,8 +151,8 @@ def _moved_entry(entry: Entry, by: int, memo: dict[int, Node]) -> Entry:
 def _mapping(entries: list[Entry], parts: Items[PlacedPart]) -> Mapping:
     if not entries:
         return Mapping(Span(parts[0].base, parts[0].base), ())
-    last = entries[-1]
-    return Mapping(Span(entries[0].key.span.start, max(last.key.span.end, last.value.span.end)), tuple(entries))
+    end = max(max(entry.key.span.end, entry.value.span.end) for entry in entries)
+    return Mapping(Span(entries[0].key.span.start, end), tuple(entries))
 
 
 def _absolute(groups: list[_Group], parts: Items[PlacedPart], linker: Linker | None) -> Mapping:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agentloom.diagnostics import Finding
@@ -11,19 +10,17 @@ from agentloom.syntax import backend
 from agentloom.syntax.aliases import DEEPEST, most_nodes, oversized_alias, recursive_alias
 from agentloom.syntax.backend import (
     AliasEvent,
-    CollectionEndEvent,
-    CollectionStartEvent,
     Failure,
+    MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
     YAMLError,
 )
 from agentloom.syntax.duplicates import duplicate_keys
 from agentloom.syntax.nodes import Alias, Entry, Mapping, Node, Scalar, Sequence, Style
 from agentloom.text import Span
-
-MOST_TABS = 100
-"""Tabs that are masked, one by one, because a parser does not know that YAML allows them."""
 
 TOO_DEEP = "nested too deeply"
 
@@ -35,6 +32,7 @@ _STYLES: dict[str | None, Style] = {
     "|": "literal",
     ">": "folded",
 }
+_BLOCKS = ("literal", "folded")
 _GAP = re.compile(r"(?:[ \t\r\n]|(?<![^ \t\r\n])#[^\r\n]*)*")
 _PROPERTY = re.compile(r"[^ \t\r\n,\[\]{}]+|!<[^>]*>")
 _BREAK = re.compile(r"[\r\n]")
@@ -43,35 +41,48 @@ _FIRST_VALUE_LINE = re.compile(r"(?:\A|\n)( *)(?=[^ \n])")
 _NOT_A_NAME = re.compile(r"[^0-9A-Za-z_-]")
 
 
-@dataclass(slots=True)
 class Composed:
     """What one piece says. Offsets are those of its text.
 
     ``anchors`` are the names it defines, ``loose`` its aliases to names that it does not define; ``size`` counts its nodes
-    with aliases followed, ``own`` without.
+    with aliases followed, ``own`` without; ``odd`` tells that there may be characters that YAML does not allow.
     """
 
-    node: Node | None
-    findings: list[Finding] = field(default_factory=list)
-    anchors: dict[str, Node] = field(default_factory=dict)
-    loose: list[Alias] = field(default_factory=list)
-    size: int = 0
-    own: int = 0
+    __slots__ = ("anchors", "findings", "loose", "node", "odd", "own", "size")
+
+    def __init__(
+        self,
+        node: Node | None,
+        findings: list[Finding],
+        anchors: dict[str, Node],
+        loose: list[Alias],
+        size: int,
+        own: int,
+    ) -> None:
+        self.node = node
+        self.findings = findings
+        self.anchors = anchors
+        self.loose = loose
+        self.size = size
+        self.own = own
+        self.odd = True
 
 
-@dataclass(slots=True, eq=False)
 class _Frame:
     """A list or mapping whose end has not come yet. ``size`` counts the nodes before it, ``height`` the levels in it."""
 
-    mapping: bool
-    flow: bool
-    start: int
-    tag: str | None
-    anchor: Span | None
-    name: str | None
-    children: list[Any]
-    size: int
-    height: int = 1
+    __slots__ = ("anchor", "children", "flow", "height", "mapping", "name", "size", "start", "tag")
+
+    def __init__(self, mapping: bool, event: Any, size: int) -> None:
+        self.mapping = mapping
+        self.flow: bool = event.flow_style
+        self.start: int = event.start_mark.index
+        self.tag: str | None = event.tag
+        self.name: str | None = event.anchor
+        self.anchor: Span | None = None
+        self.children: list[Any] = []
+        self.size = size
+        self.height = 1
 
 
 class _Anchored(NamedTuple):
@@ -85,7 +96,9 @@ def compose(text: str, pure: bool = False) -> Composed | Failure:
     pure = pure or not backend.HAS_C
     masked = backend.mask(text)
     found = _compose(text, masked, pure)
-    if isinstance(found, Failure) and found.problem != TOO_DEEP:
+    if isinstance(found, Composed):
+        found.odd = masked.odd
+    elif found.may_be_flow_text:
         flow = backend.mask(text, flow=True)
         if flow.text != masked.text:
             return _compose(text, flow, pure)
@@ -94,7 +107,7 @@ def compose(text: str, pure: bool = False) -> Composed | Failure:
 
 def _compose(text: str, masked: backend.Masked, pure: bool) -> Composed | Failure:
     failure = Failure("", 0)
-    for _ in range(MOST_TABS):
+    for _ in range(backend.MOST_TABS):
         stack: list[_Frame] = []
         try:
             return _build(text, masked, backend.open_events(masked.text, pure), stack, pure)
@@ -119,61 +132,46 @@ class _Refused(Exception):
 
 
 def _build(text: str, masked: backend.Masked, get: Any, stack: list[_Frame], pure: bool) -> Composed:
-    result = Composed(None)
+    result = Composed(None, [], {}, [], 0, 0)
     anchors: dict[str, Any] = {}
     root: list[Node] = []
     children: list[Any] = root
-    size = own = 0
+    nodes = followed = 0
     refused = False
     back = masked.back
+    make_span = tuple.__new__  # half the price of calling the class, and much of what a node costs
     while (event := get()) is not None:
         kind = event.__class__
         if kind is ScalarEvent:
             start = event.start_mark.index
             end = event.end_mark.index
-            value = event.value
-            if back:
-                value = masked.restore(value)
-            anchor: Span | None = None
-            name, tag = event.anchor, event.tag
             style = _STYLES[event.style]
-            indent = 0
-            if name is not None or tag is not None:
-                anchor, start = _skip_properties(text, start, name is not None, tag is not None, end)
-            if style == "plain":
-                if start >= end:
-                    start = end = _place_of_nothing(text, children, stack, start, name is not None or tag is not None)
-            elif style == "literal" or style == "folded":
-                end = _end_of_block(text, start, end)
-                indent = _indent_of_block(text, start, end, value)
-            node: Node = Scalar(Span(start, end), value, style, text[start:end], tag, anchor, indent)
-            if name is not None:
-                _check_name(name, anchor, pure)
-                anchors[name] = _Anchored(node, 1, 1)
+            nodes += 1
+            if start < end and event.anchor is None and event.ctag is None and style not in _BLOCKS and not back:
+                children.append(Scalar(make_span(Span, (start, end)), event.value, style, text[start:end]))
+                continue
+            node: Any = _scalar(text, event, style, masked.restore(event.value), children, stack)
+            if event.anchor is not None:
+                _check_name(event.anchor, node.anchor, pure)
+                anchors[event.anchor] = _Anchored(node, 1, 1)
             children.append(node)
-            size += 1
-            own += 1
-        elif isinstance(event, CollectionStartEvent):
-            anchor = None
-            start = event.start_mark.index
-            name, tag = event.anchor, event.tag
-            if name is not None or tag is not None:
-                anchor, start = _skip_properties(text, start, name is not None, tag is not None, len(text))
+        elif kind is MappingStartEvent or kind is SequenceStartEvent:
             if len(stack) >= DEEPEST:
-                raise _Refused(TOO_DEEP, start)
-            frame = _Frame(kind is MappingStartEvent, bool(event.flow_style), start, tag, anchor, name, [], size)
-            if name is not None:
-                _check_name(name, anchor, pure)
-                anchors[name] = frame
+                raise _Refused(TOO_DEEP, event.start_mark.index)
+            frame = _Frame(kind is MappingStartEvent, event, nodes + followed)
+            if frame.name is not None or event.ctag is not None:
+                frame.anchor, frame.start = _skip_properties(text, frame.start, frame.name, event.ctag, len(text))
+                if frame.name is not None:
+                    _check_name(frame.name, frame.anchor, pure)
+                    anchors[frame.name] = frame
             stack.append(frame)
             children = frame.children
-            size += 1
-            own += 1
-        elif isinstance(event, CollectionEndEvent):
+            nodes += 1
+        elif kind is MappingEndEvent or kind is SequenceEndEvent:
             frame = stack.pop()
             node = _close(text, frame, event.end_mark.index, result)
             if frame.name is not None and anchors.get(frame.name) is frame:
-                anchors[frame.name] = _Anchored(node, size - frame.size, frame.height)
+                anchors[frame.name] = _Anchored(node, nodes + followed - frame.size, frame.height)
             if stack:
                 children = stack[-1].children
                 if stack[-1].height <= frame.height:
@@ -182,32 +180,45 @@ def _build(text: str, masked: backend.Masked, get: Any, stack: list[_Frame], pur
                 children = root
             children.append(node)
         elif kind is AliasEvent:
-            span = Span(event.start_mark.index, event.end_mark.index)
-            name = event.anchor
-            _check_name(name, span, pure)
-            target = anchors.get(name)
-            alias = Alias(span, name, None)
+            alias = Alias(Span(event.start_mark.index, event.end_mark.index), event.anchor, None)
+            _check_name(alias.name, alias.span, pure)
+            children.append(alias)
+            nodes += 1
+            target = anchors.get(alias.name)
             if isinstance(target, _Frame):
                 result.findings.append(recursive_alias(alias))
             elif target is None:
                 result.loose.append(alias)
-            elif len(stack) + target.height > DEEPEST or size + target.size > most_nodes(own):
+            elif (deep := len(stack) + target.height > DEEPEST) or nodes + followed + target.size > most_nodes(nodes):
                 if not refused:
                     refused = True
-                    result.findings.append(oversized_alias(alias, len(stack) + target.height > DEEPEST))
+                    result.findings.append(oversized_alias(alias, deep))
             else:
                 alias.target = target.node
-                size += target.size - 1
+                followed += target.size
                 if stack and stack[-1].height <= target.height:
                     stack[-1].height = target.height + 1
-            children.append(alias)
-            size += 1
-            own += 1
     result.node = root[0] if root else None
     result.anchors = {name: found.node for name, found in anchors.items()}
-    result.size = size
-    result.own = own
+    result.size = nodes + followed
+    result.own = nodes
     return result
+
+
+def _scalar(text: str, event: Any, style: Style, value: str, siblings: list[Any], stack: list[_Frame]) -> Scalar:
+    """Return the node of a scalar that has properties, or no text, or is a block."""
+    start, end = event.start_mark.index, event.end_mark.index
+    name, tag = event.anchor, event.tag
+    anchor: Span | None = None
+    indent = 0
+    if name is not None or tag is not None:
+        anchor, start = _skip_properties(text, start, name, tag, end)
+    if style in _BLOCKS:
+        end = _end_of_block(text, start, end)
+        indent = _indent_of_block(text, start, end, value)
+    elif start >= end:
+        start = end = _place_of_nothing(text, siblings, stack, start, name is not None or tag is not None)
+    return Scalar(Span(start, end), value, style, text[start:end], tag, anchor, indent)
 
 
 def _close(text: str, frame: _Frame, end: int, result: Composed) -> Node:
@@ -219,10 +230,10 @@ def _close(text: str, frame: _Frame, end: int, result: Composed) -> Node:
         end = max(start, children[-1].span.end)
     if not frame.mapping:
         return Sequence(Span(start, end), tuple(children), frame.flow, frame.tag, frame.anchor)
-    pairs = iter(children)
-    entries = tuple([Entry(key, value) for key, value in zip(pairs, pairs, strict=True)])
+    keys = children[::2]
+    entries = tuple(map(Entry, keys, children[1::2]))
     mapping = Mapping(Span(start, end), entries, frame.flow, frame.tag, frame.anchor)
-    if len(entries) > 1 and len({e.key.value for e in entries if e.key.__class__ is Scalar}) != len(entries):
+    if len({key.value for key in keys if key.__class__ is Scalar}) != len(keys):
         result.findings.extend(duplicate_keys(text, mapping))
     return mapping
 
@@ -239,10 +250,10 @@ def _check_name(name: str, span: Span | None, pure: bool) -> None:
         raise _Refused("did not find expected alphabetic or numeric character", span.start + 1 + bad.start())
 
 
-def _skip_properties(text: str, at: int, anchor: bool, tag: bool, limit: int) -> tuple[Span | None, int]:
+def _skip_properties(text: str, at: int, anchor: object, tag: object, limit: int) -> tuple[Span | None, int]:
     """Return the anchor's span and where the content begins, behind an anchor and a tag in any order."""
     found: Span | None = None
-    for _ in range(anchor + tag):
+    for _ in range((anchor is not None) + (tag is not None)):
         at = _behind_gap(text, at)
         match = _PROPERTY.match(text, at)
         if match is None:

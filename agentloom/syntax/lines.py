@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _LINE = re.compile(r"(?P<blanks>[ \t]*)(?P<rest>[^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
@@ -26,8 +26,7 @@ _BREAK = re.compile(r"[\r\n]")
 _PROPERTY = re.compile(r"[&!][^\s,\[\]{}]*(?=[ \t\r\n]|\Z)[ \t]*")
 
 
-@dataclass(slots=True)
-class Line:
+class Line(NamedTuple):
     """A line from ``start`` to ``next``; ``content`` is where its words begin, ``end`` where they end (a comment included)."""
 
     start: int
@@ -39,6 +38,23 @@ class Line:
     def column(self) -> int:
         """How far the words are indented; behind a dash, the dash counts."""
         return self.content - self.start
+
+
+class Block(NamedTuple):
+    """Lines that belong together, up to the offset ``end``."""
+
+    lines: list[Line]
+    end: int
+
+    @property
+    def first(self) -> Line:
+        """The first line."""
+        return self.lines[0]
+
+    @property
+    def column(self) -> int:
+        """The column of the first line's words."""
+        return self.lines[0].column
 
 
 def lines_of(text: str) -> list[Line]:

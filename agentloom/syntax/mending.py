@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from agentloom.diagnostics import Edit, Finding, Fix
 from agentloom.syntax.backend import Failure
@@ -27,15 +26,17 @@ _FLOW_KEY = re.compile(
 )
 
 
-@dataclass(slots=True)
 class Mended:
     """A text after mending: its nodes, or None with the last failure, and what was wrong; in the text's own offsets."""
 
-    node: Node | None
-    findings: list[Finding] = field(default_factory=list)
-    loose: list[Alias] = field(default_factory=list)
-    failure: Failure | None = None
-    chain: list[Edited] = field(default_factory=list)
+    __slots__ = ("chain", "failure", "findings", "loose", "node")
+
+    def __init__(self) -> None:
+        self.node: Node | None = None
+        self.findings: list[Finding] = []
+        self.loose: list[Alias] = []
+        self.failure: Failure | None = None
+        self.chain: list[Edited] = []
 
 
 def mend(text: str, at: int, column: int, tail: int = 0, pure: bool = False) -> Mended:
@@ -43,7 +44,7 @@ def mend(text: str, at: int, column: int, tail: int = 0, pure: bool = False) -> 
 
     The value ends ``tail`` code points before the end of the text; ``column`` is its key's, -1 in flow style.
     """
-    mended = Mended(None)
+    mended = Mended()
     current = text
     composed = compose(text, pure)
     for _ in range(MOST_REPAIRS):

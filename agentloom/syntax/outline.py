@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
-from agentloom.diagnostics import Edit, Finding, Fix
+from agentloom.diagnostics import Edit, Finding
 from agentloom.syntax.aliases import DEEPEST
 from agentloom.syntax.backend import Failure
-from agentloom.syntax.compose import compose
+from agentloom.syntax.compose import Composed, compose
 from agentloom.syntax.duplicates import duplicate_keys
 from agentloom.syntax.edited import Edited
+from agentloom.syntax.line_faults import NO_DASH_SPACE, colon_repairs, dash_repair, misplaced, no_colon, stray_item
 from agentloom.syntax.lines import (
     BLOCK_HEADER,
     DASH,
     FIELD,
     KEY,
+    Block,
     Line,
     behind_blanks,
     behind_properties,
-    content_end,
     lines_of,
 )
 from agentloom.syntax.mending import mend, salvage
@@ -29,29 +29,7 @@ from agentloom.syntax.nodes import Alias, Entry, Mapping, Node, Scalar, Sequence
 from agentloom.syntax.pieces import Kind
 from agentloom.text import Span
 
-_NO_SPACE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(?=[^\s:/])")
-_EQUALS = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)([ \t]*=[ \t]*)(?=\S)")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*[ \t]*\Z")
-_NO_DASH_SPACE = re.compile(r"-(?=[A-Za-z_{\[\"'])")
 _ANCHOR = re.compile(r"&[0-9A-Za-z_-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Lines that belong together, up to the offset ``end``."""
-
-    lines: list[Line]
-    end: int
-
-    @property
-    def first(self) -> Line:
-        """The first line."""
-        return self.lines[0]
-
-    @property
-    def column(self) -> int:
-        """The column of the first line's words."""
-        return self.lines[0].column
 
 
 class Outline:
@@ -73,7 +51,7 @@ class Outline:
         if kind == "item":
             return self._list(block)
         if kind is not None:
-            return self._mapping_alone(block)
+            return self._mapping_alone(block, checked=False)  # its names are held against those of the other pieces
         return self._nested(block, -1)
 
     # Composing a part by itself
@@ -103,9 +81,6 @@ class Outline:
         if not want(composed.node):
             return None
         return self._accept(composed.node, composed.findings, composed.loose, block.first.start)
-
-    def _say(self, span: Span, message: str, *fixes: Fix) -> None:
-        self.findings.append(Finding("AL001", span, message, fixes=fixes))
 
     # Values
 
@@ -142,7 +117,7 @@ class Outline:
     def _is_list(self, block: Block) -> bool:
         if DASH.match(self.text, block.first.content):
             return True
-        return _NO_DASH_SPACE.match(self.text, block.first.content) is not None and any(
+        return NO_DASH_SPACE.match(self.text, block.first.content) is not None and any(
             line.column == block.column and DASH.match(self.text, line.content) for line in block.lines
         )
 
@@ -151,20 +126,38 @@ class Outline:
         column = block.column
         items: list[Node] = []
         start = block.first.content
-        for child in _children(block, lambda line, now: line.column <= column and not self._goes_on(line, now, column)):
+        for child in self._without_strays(block, column):
             first = child.first
-            if first.column < column and (DASH.match(self.text, first.content) or not items):
-                self._misplaced(child, column)
-            if DASH.match(self.text, first.content) or not items:
+            if first.column < column and DASH.match(self.text, first.content):
+                self.findings.append(misplaced(self.text, child, column))
+            if DASH.match(self.text, first.content):
                 items.extend(self._item(child))
-            elif _NO_DASH_SPACE.match(self.text, first.content):
-                items.extend(self._item_after(child, Edit(Span(first.content + 1, first.content + 1), " ")))
-            elif KEY.match(self.text, first.content):
-                items[-1] = self._joined(items[-1], child)
+            elif NO_DASH_SPACE.match(self.text, first.content):
+                items.extend(self._item_with_dash(child))
+            elif items and KEY.match(self.text, first.content) and self._continues(items[-1], child):
+                items[-1] = self._joined(items[-1], child)  # type: ignore[arg-type]
             else:
-                items.extend(self._item_after(child, Edit(Span(first.content, first.content), "- ")))
+                items.extend(self._item_with_dash(child))
         end = max([start + 1, *(item.span.end for item in items)])
         return Sequence(Span(start, end), tuple(items))
+
+    def _without_strays(self, block: Block, column: int) -> list[Block]:
+        """Return the parts of a list, with what follows a half-typed line inside an item given back to that item."""
+        parts: list[Block] = []
+        for child in _children(block, lambda line, now: line.column <= column and not self._goes_on(line, now, column)):
+            content = child.first.content
+            stray = not any(pattern.match(self.text, content) for pattern in (DASH, NO_DASH_SPACE, KEY))
+            if stray and parts and len(child.lines) > 1:
+                self._without_colon(Block(child.lines[:1], child.first.next), silent=False)
+                self._blank_out(child.first)
+                parts[-1] = Block([*parts[-1].lines, *child.lines[1:]], child.end)
+            else:
+                parts.append(child)
+        return parts
+
+    def _blank_out(self, line: Line) -> None:
+        """Take a line that was reported out of the text, so that what is around it composes."""
+        self.text = self.text[: line.content] + " " * (line.end - line.content) + self.text[line.end :]
 
     def _goes_on(self, line: Line, now: Block | None, column: int) -> bool:
         """Tell whether a line without a dash continues keys that stand at the column of a list's dashes."""
@@ -195,6 +188,7 @@ class Outline:
         strays: list[Block]
         if KEY.match(self.text, inner.first.content) and not self._is_list(inner):
             node, strays = self._mapping(inner)
+            self._check_names(node)
         elif rest[0].start != first.start or self._is_list(inner):
             value = self._nested(inner, first.column)
             node, strays = value or _nothing(first.content + 1), []
@@ -206,63 +200,61 @@ class Outline:
         items: list[Node] = [node]
         for stray in strays:
             if self._holds_keys(stray):
-                self._misplaced(stray, first.column)
+                self.findings.append(misplaced(self.text, stray, first.column))
                 items.extend(self._item(stray))
             else:
-                self._say_stray(stray)
+                self.findings.append(stray_item(stray))
         return items
 
     def _anchor(self, start: int, end: int) -> Span | None:
         found = _ANCHOR.search(self.text, start, end)
         return Span(*found.span()) if found else None
 
-    def _item_after(self, block: Block, edit: Edit) -> list[Node]:
+    def _item_with_dash(self, block: Block) -> list[Node]:
         """Return the items that a line gives once its dash is complete."""
-        first = block.first
-        words = Span(first.content, content_end(self.text, first.content, first.end))
-        if edit.text == " ":
-            self._say(
-                Span(first.content, first.content + 1),
-                "a dash that begins an item is followed by a blank; add it",
-                Fix("add the blank", (edit,)),
-            )
-        else:
-            self._say(
-                words, "this line of a list has no dash; write `- ` before it", Fix("add the dash", (edit,), False)
-            )
-        edited = Edited(self._chunk(block), [_shifted(edit, -first.start)])
+        repair = dash_repair(self.text, block)
+        self.findings.append(repair.finding)
+        by = block.first.start
+        edited = Edited(self._chunk(block), [_shifted(edit, -by) for edit in repair.edits])
         composed = compose(edited.text, self.pure)
-        if isinstance(composed, Failure) or not isinstance(composed.node, Sequence):
-            return []
-        edited.nodes_back(composed.node)
-        found = self._accept(
-            composed.node, [edited.finding_back(f) for f in composed.findings], composed.loose, first.start
-        )
-        return list(found.items) if isinstance(found, Sequence) else []
+        if isinstance(composed, Composed) and isinstance(composed.node, Sequence):
+            edited.nodes_back(composed.node)
+            findings = [edited.finding_back(finding) for finding in composed.findings]
+            found = self._accept(composed.node, findings, composed.loose, by)
+            return list(found.items) if isinstance(found, Sequence) else []
+        first = block.first
+        if NO_DASH_SPACE.match(self.text, first.content):
+            block = Block([Line(first.start, first.content + 1, first.end, first.next), *block.lines[1:]], block.end)
+        return [self._mapping_alone(block)] if KEY.match(self.text, block.first.content) else []
 
-    def _joined(self, item: Node, block: Block) -> Node:
-        """Return an item with the keys of a block that stand at the column of the dashes, below it."""
-        column = item.span.start - (max(self.text.rfind("\n", 0, item.span.start), -1) + 1)
-        self._misplaced(block, column if isinstance(item, Mapping) and not item.flow else block.column + 2)
-        more, _ = self._mapping(block)
+    def _continues(self, item: Node, block: Block) -> bool:
+        """Tell whether keys at the column of the dashes go on with the item above: it has keys, and none of that name."""
         if not isinstance(item, Mapping) or item.flow:
-            return item
-        joined = replace(item, span=Span(item.span.start, more.span.end), entries=(*item.entries, *more.entries))
+            return False
+        match = KEY.match(self.text, block.first.content)
+        name = self.text[block.first.content : match.end() - 1].strip() if match else ""
+        return all(not isinstance(entry.key, Scalar) or entry.key.value != name for entry in item.entries)
+
+    def _joined(self, item: Mapping, block: Block) -> Mapping:
+        """Return an item with the keys of a block that stand at the column of the dashes, below it."""
+        column = item.span.start - (self.text.rfind("\n", 0, item.span.start) + 1)
+        self.findings.append(misplaced(self.text, block, column))
+        more, _ = self._mapping(block)
+        span = Span(item.span.start, max(item.span.end, more.span.end))
+        joined = Mapping(span, (*item.entries, *more.entries), False, item.tag, item.anchor)
         self._check_names(joined)
         return joined
 
     # Mappings
 
-    def _mapping_alone(self, block: Block) -> Mapping:
+    def _mapping_alone(self, block: Block, checked: bool = True) -> Mapping:
         """Return the mapping that a block is, where no list around it could take its stray items."""
         mapping, strays = self._mapping(block)
+        if checked:
+            self._check_names(mapping)
         for stray in strays:
-            self._say_stray(stray)
+            self.findings.append(stray_item(stray))
         return mapping
-
-    def _say_stray(self, stray: Block) -> None:
-        dash = stray.first.content
-        self._say(Span(dash, dash + 1), "a list item can't stand here; indent it below the key that it is for")
 
     def _holds_keys(self, stray: Block) -> bool:
         return KEY.match(self.text, behind_blanks(self.text, stray.first.content + 1)) is not None
@@ -278,7 +270,8 @@ class Outline:
             if DASH.match(self.text, first.content):
                 strays.append(child)
             elif first.column != column:
-                self._misplaced(child, column)
+                if KEY.match(self.text, first.content):
+                    self.findings.append(misplaced(self.text, child, column))
                 more, deeper = self._mapping(child)
                 entries.extend(more.entries)
                 strays.extend(deeper)
@@ -289,9 +282,7 @@ class Outline:
                 strays.extend(deeper)
         start = entries[0].key.span.start if entries else block.first.content
         end = max([start, *(max(entry.key.span.end, entry.value.span.end) for entry in entries)])
-        mapping = Mapping(Span(start, end), tuple(entries))
-        self._check_names(mapping)
-        return mapping, strays
+        return Mapping(Span(start, end), tuple(entries)), strays
 
     def _check_names(self, mapping: Mapping) -> None:
         names = [entry.key.value for entry in mapping.entries if isinstance(entry.key, Scalar)]
@@ -354,7 +345,7 @@ class Outline:
         entries, _ = self._entry(own, silent)
         if DASH.match(self.text, deeper.first.content):
             return entries, [deeper]
-        self._misplaced(deeper, first.column)
+        self.findings.append(misplaced(self.text, deeper, first.column))
         more, strays = self._mapping(deeper)
         return [*entries, *more.entries], strays
 
@@ -395,66 +386,20 @@ class Outline:
 
     def _without_colon(self, block: Block, silent: bool) -> list[Entry]:
         """Return the entries of a line that lacks its colon, when it is plain what was meant."""
-        first = block.first
-        stop = content_end(self.text, first.content, first.end)
-        words = Span(first.content, stop)
-        for fault, edit in self._colons(block, stop):
-            edited = Edited(self._chunk(block), [_shifted(edit, -first.start)])
-            behind = edit.span.start - first.start + len(edit.text)
-            mended = mend(edited.text, behind, block.column, pure=self.pure)
+        by = block.first.start
+        for repair in colon_repairs(self.text, block):
+            edited = Edited(self._chunk(block), [_shifted(edit, -by) for edit in repair.edits])
+            last = repair.edits[-1]
+            mended = mend(edited.text, last.span.start - by + len(last.text), block.column, pure=self.pure)
             if isinstance(mended.node, Mapping):
-                self._say(Span(edit.span.start - 1, edit.span.start), fault, Fix("write `: `", (edit,)))
+                self.findings.append(repair.finding)
                 edited.nodes_back(mended.node)
-                found = self._accept(
-                    mended.node, [edited.finding_back(f) for f in mended.findings], mended.loose, first.start
-                )
+                findings = [edited.finding_back(finding) for finding in mended.findings]
+                found = self._accept(mended.node, findings, mended.loose, by)
                 return list(found.entries) if isinstance(found, Mapping) else []
-        if silent:
-            return []
-        word = self.text[first.content : stop]
-        bracket = word[0]
-        if bracket in "]}":
-            self._say(
-                Span(first.content, first.content + 1),
-                f"`{bracket}` closes nothing; remove it",
-                Fix("remove it", (Edit(words, ""),), False),
-            )
-        elif bracket in "[{":
-            self._say(
-                Span(first.content, first.content + 1), f"`{bracket}` can't begin a line among keys; give it a key"
-            )
-        elif _WORD.match(word):
-            fix = Fix("add the colon", (Edit(Span(stop, stop), ":"),), False)
-            self._say(words, f"`{word}` has no colon; write `{word}: ` and a value", fix)
-        else:
-            self._say(words, "this line has no colon; write `key: value`, or indent it if it continues the text above")
+        if not silent:
+            self.findings.append(no_colon(self.text, block))
         return []
-
-    def _colons(self, block: Block, stop: int) -> Iterator[tuple[str, Edit]]:
-        """Yield what may be wrong with a line's colon, with the edit that puts it right."""
-        content = block.first.content
-        if match := _NO_SPACE.match(self.text, content, stop):
-            yield f"a blank is missing behind `{match[1]}:`; add it", Edit(Span(match.end(), match.end()), " ")
-        if match := _EQUALS.match(self.text, content, stop):
-            yield f"`{match[1]}` is set with `=`; write `{match[1]}: `", Edit(Span(match.end(1), match.end()), ": ")
-        if len(block.lines) > 1 and _WORD.match(self.text, content, stop):
-            yield f"`{self.text[content:stop]}` has no colon; add it", Edit(Span(stop, stop), ":")
-
-    def _misplaced(self, block: Block, column: int) -> None:
-        """Report that a block stands at another column than its neighbours; the fix moves all its lines."""
-        first = block.first
-        word = Span(first.content, content_end(self.text, first.content, first.end))
-        by = column - first.column
-        edits = [
-            Edit(Span(line.start, line.content), " " * max(0, line.column + by))
-            for line in block.lines
-            if not self.text[line.start : line.content].strip()
-        ]
-        self._say(
-            word,
-            f"this line is indented by {first.column} columns and its neighbours by {column}; indent it like them",
-            Fix(f"indent by {column}", tuple(edits), False),
-        )
 
 
 def _children(block: Block, begins: Callable[[Line, Block | None], bool]) -> Iterator[Block]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from bisect import bisect_left
 
@@ -13,11 +14,13 @@ from agentloom.syntax.faults import bad_characters, broken_directive, extra_docu
 from agentloom.syntax.flow import bracket_end, open_place, quote_end
 from agentloom.syntax.moving import moved
 from agentloom.syntax.parts import Part, read_part, recovered_part
-from agentloom.syntax.pieces import Body, Kind, Piece, cut, find_body
-from agentloom.syntax.recovery import recover
+from agentloom.syntax.pieces import Body, Kind, Piece, column_of, cut, find_body, split_strays
 from agentloom.syntax.tree import Tree, Unit
 
 __all__ = ["Reader", "read"]
+
+LARGE = 20_000
+"""Code points above which Python's collector rests while reading: nodes hold no rings, and walking them costs a fifth more."""
 
 MOST_SEARCHES = 20
 """Open quotes and brackets whose end is looked for in later pieces; each search may go through the whole text."""
@@ -48,6 +51,16 @@ class Reader:
         return self._tree
 
     def _read(self, text: str) -> Tree:
+        collects = len(text) > LARGE and gc.isenabled()
+        if collects:
+            gc.disable()
+        try:
+            return self._read_text(text)
+        finally:
+            if collects:
+                gc.enable()
+
+    def _read_text(self, text: str) -> Tree:
         lines = with_line_feeds(text)
         body = find_body(lines)
         findings = [] if body.extra < 0 else [extra_document(text, body.extra)]
@@ -79,7 +92,30 @@ class Reader:
             return placed
         if not deep and parses(text[pieces[0].start : pieces[-1].end], self._pure):
             return None
-        return self._mended(text, pieces, placed)
+        return self._mended(text, *self._resplit(text, pieces, placed))
+
+    def _resplit(
+        self, text: str, pieces: list[Piece], placed: list[PlacedPart]
+    ) -> tuple[list[Piece], list[PlacedPart]]:
+        """Return the pieces with every broken entry that holds more items of the list above it cut before these."""
+        better: list[Piece] = []
+        parts: list[PlacedPart] = []
+        column = -1
+        for piece, there in zip(pieces, placed, strict=True):
+            if piece.kind == "item" and column < 0:
+                column = column_of(text, piece)
+            if piece.kind == "header":
+                column = -1
+            if piece.kind != "entry" or there.part.failure is None or column < 0:
+                better.append(piece)
+                parts.append(there)
+                continue
+            for cut_out in split_strays(with_line_feeds(text), piece, column):
+                better.append(cut_out)
+                parts.append(
+                    PlacedPart(cut_out.start, self._kept_part(cut_out.kind, text[cut_out.start : cut_out.end]))
+                )
+        return better, parts
 
     def _mended(self, text: str, pieces: list[Piece], placed: list[PlacedPart]) -> list[PlacedPart]:
         """Return the parts with every broken one joined to those that its quote or bracket reaches into, or else recovered."""
@@ -122,6 +158,8 @@ class Reader:
             chunk = _PRELUDE_LINES.sub(lambda match: " " * len(match[0]), chunk)
             composed = compose(chunk, self._pure)
         if isinstance(composed, Failure):
+            from agentloom.syntax.recovery import recover  # nine modules that only broken texts need
+
             composed = recover(None, chunk, composed, self._pure)
         findings.extend(composed.findings)
         findings.extend(undefined_alias(alias, composed.anchors) for alias in composed.loose)

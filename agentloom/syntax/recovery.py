@@ -15,6 +15,7 @@ from agentloom.syntax.nodes import Mapping, Node, Sequence
 from agentloom.syntax.outline import Outline
 from agentloom.syntax.pieces import Kind
 from agentloom.syntax.tabs import without_tabs
+from agentloom.text import Span
 
 MOST_FINDINGS = 100
 """Findings per piece; beyond, broken lines are left out without a word."""
@@ -34,16 +35,19 @@ def recover(kind: Kind | None, text: str, failure: Failure, pure: bool = False) 
         outline.loose.extend(composed.loose)
     else:
         node = outline.piece(kind)
+        if kind == "header" and (dash := _first_dash(node)) >= 0:
+            message = "this item is not indented like those below it; give all dashes of the list one column"
+            outline.findings.append(Finding("AL001", Span(dash, dash + 1), message))
         if not outline.findings and not findings:
             outline.findings.append(syntax_error(spaced.text, failure))
     spaced.nodes_back(node)
     linker = Linker(text)
     if node is not None:
         linker.add([node], (), {})
-    found: list[Finding] = [spaced.finding_back(finding) for finding in outline.findings]
+    found = [_visible(text, spaced.finding_back(finding)) for finding in outline.findings]
     return Composed(
         node,
-        [*findings, *found, *linker.findings][:MOST_FINDINGS],
+        _distinct([*findings, *found, *linker.findings])[:MOST_FINDINGS],
         linker.anchors,
         [alias for alias in outline.loose if alias.target is None],
         linker.size,
@@ -51,5 +55,26 @@ def recover(kind: Kind | None, text: str, failure: Failure, pure: bool = False) 
     )
 
 
+def _first_dash(node: Node | None) -> int:
+    """Return where the first item of the list at ``steps`` stands that came with its key; -1 when none did."""
+    value = node.entries[-1].value if isinstance(node, Mapping) and node.entries else None
+    return value.span.start if isinstance(value, Sequence) and value.items else -1
+
+
 def _fits(kind: Kind | None, node: Node | None) -> bool:
     return kind is None or isinstance(node, Sequence if kind == "item" else Mapping)
+
+
+def _distinct(findings: list[Finding]) -> list[Finding]:
+    """Return the findings, of those with one code and place the first."""
+    return list({(finding.code, finding.span): finding for finding in reversed(findings)}.values())[::-1]
+
+
+def _visible(text: str, finding: Finding) -> Finding:
+    """Return a finding that has at least one character to stand on, where there is one."""
+    start, end = finding.span
+    if start < end:
+        return finding
+    if start < len(text) and text[start] not in "\r\n":
+        return finding._replace(span=Span(start, start + 1))
+    return finding._replace(span=Span(start - 1, start)) if start and text[start - 1] not in "\r\n" else finding

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentloom.diagnostics import Edit, Finding, Fix
 from agentloom.syntax.backend import Failure
 from agentloom.syntax.flow import bracket_end, open_brackets
-from agentloom.syntax.lines import BLOCK_HEADER, FIELD, behind_blanks, content_end, line_end
+from agentloom.syntax.lines import BLOCK_HEADER, DASH, FIELD, KEY, behind_blanks, content_end, line_end
 from agentloom.syntax.quoting import quote, single
 from agentloom.text import Span, newline_of
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(NamedTuple):
     """A fault, and the edits that mend it for reading and for the user alike."""
 
     finding: Finding
@@ -106,12 +105,12 @@ def _quoted(text: str, at: int, stop: int, flow: bool) -> Iterator[Repair]:
 def _around_quotes(text: str, at: int, stop: int, behind: int) -> Repair:
     """Return the repair for text behind a closing quote: outer quotes kept when they look meant, else quotes around all."""
     mark, whole = text[at], text[at:stop]
-    if whole.endswith(mark) and behind < stop:
+    if whole.endswith(mark) and text[behind] not in " \t,.;:)":
         inner = whole[1:-1]
         if mark == '"' and "\\" not in inner:
             written = single(inner)
         elif mark == '"':
-            written = '"' + re.sub(r'(?<!\\)"', r"\\\"", inner) + '"'
+            written = '"' + re.sub(r'(?<!\\)"', lambda _: '\\"', inner) + '"'
         else:
             written = "'" + re.sub(r"'+", lambda m: "''" * ((len(m[0]) + 1) // 2), inner) + "'"
     else:
@@ -139,13 +138,25 @@ def _escapes(text: str, at: int, end: int) -> Iterator[Repair]:
         elif not _GOOD_ESCAPE.match(text, match.start(), end):
             yield Repair.of(
                 Span(*match.span()),
-                f"`{found}` is no escape in double quotes; write `\\{found}` for a backslash, or use single quotes",
+                _escape_words(found),
                 "double the backslash",
                 Edit(Span(match.start(), match.start()), "\\"),
             )
 
 
+def _escape_words(found: str) -> str:
+    digits = {"\\x": "two", "\\u": "four", "\\U": "eight"}.get(found)
+    if digits:
+        return (
+            f"`{found}` needs {digits} hexadecimal digits of a character behind it; write `\\{found}` for a backslash"
+        )
+    return f"`{found}` is no escape in double quotes; write `\\{found}` for a backslash, or use single quotes"
+
+
 def _bracketed(text: str, at: int, stop: int, failure: Failure) -> Iterator[Repair]:
+    if text[at] == "[" and (dashed := _DASHED.match(text, at, stop)):
+        yield _dashes_in_brackets(text, dashed)
+        return
     end = bracket_end(text, at, stop)
     if end < 0 or (failure.at >= stop and "end of stream" in failure.problem):
         quote_at = failure.context_at
@@ -175,6 +186,20 @@ def _bracketed(text: str, at: int, stop: int, failure: Failure) -> Iterator[Repa
     yield _in_quotes(
         text, at, rest_end, _first_word(text, end, rest_end), f"text follows the closing `{text[end - 1]}`"
     )
+
+
+_DASHED = re.compile(r"\[(?:[ \t]*(?:\r\n|\r|\n)[ \t]*-[ \t]+[^\r\n]*[^\s])+[ \t]*(?:\r\n|\r|\n)[ \t]*\]\Z")
+_DASHED_LINE = re.compile(r"[\r\n][ \t]*(-[ \t]+)[^\r\n]*")
+
+
+def _dashes_in_brackets(text: str, dashed: re.Match[str]) -> Repair:
+    """Return the repair for a list that has both brackets and dashes: commas in place of the dashes."""
+    lines = list(_DASHED_LINE.finditer(text, dashed.start(), dashed.end()))
+    edits = [Edit(Span(line.start(1), line.end(1)), "") for line in lines]
+    edits += [Edit(Span(line.end(), line.end()), ",") for line in lines[:-1] if not line[0].endswith(",")]
+    dash = lines[0].start(1)
+    message = "a list in brackets takes commas, no dashes; remove the dashes or the brackets"
+    return Repair.of(Span(dash, dash + 1), message, "write commas", *edits)
 
 
 def _unclosed(text: str, at: int, stop: int) -> Iterator[Repair]:
@@ -283,11 +308,21 @@ def _indent_below(text: str, at: int, end: int, column: int) -> int:
     return column + 2
 
 
+def _dashes_below(text: str, at: int, end: int, column: int) -> int:
+    """Return the column for a dash that is moved below its key: that of the next dash, or fit for the keys below."""
+    below = line_end(text, at)
+    for match in _BLOCK_LINE.finditer(text, below, end):
+        if DASH.match(match[2]) and len(match[1]) >= column:
+            return len(match[1])
+    width = _indent_below(text, below, end, column)
+    return width - 2 if width - 2 >= column and KEY.match(text, behind_blanks(text, at + 1)) else width
+
+
 def _list_on_key_line(text: str, at: int, stop: int, column: int) -> Iterator[Repair]:
     start = at
     while start and text[start - 1] in " \t":
         start -= 1
-    pad = " " * _indent_below(text, line_end(text, at), stop, column)
+    pad = " " * _dashes_below(text, at, stop, column)
     yield Repair.of(
         Span(at, at + 1),
         "a list can't begin on the line of its key; put the item on its own line, or the text in quotes",
@@ -310,7 +345,8 @@ def _plain(text: str, at: int, stop: int, failure: Failure, flow: bool) -> Itera
     first = text[at]
     pseudo = _PSEUDO_KEY.search(text, at, stop)
     if first in "@`%,]}":
-        yield _in_quotes(text, at, stop, Span(at, at + 1), f"no value can begin with `{first}`")
+        shown = "a backtick" if first == "`" else f"`{first}`"
+        yield _in_quotes(text, at, stop, Span(at, at + 1), f"no value can begin with {shown}")
     elif first in _STARTS:
         yield _in_quotes(text, at, stop, Span(at, at + 1), _STARTS[first])
     elif pseudo:

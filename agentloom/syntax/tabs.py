@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentloom.diagnostics import Edit, Finding, Fix
 from agentloom.syntax.edited import Edited
@@ -14,15 +14,37 @@ WIDTHS = (2, 4, 8, 3, 1, 0)
 """Columns that a tab may stand for, the likely ones first."""
 
 _LINE = re.compile(r"(?P<lead>[ \t]*(?:-[ \t]+)*)(?P<rest>[^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_RUN = re.compile(r"[ \t]*\t[ \t]*")
+_OPENS = re.compile(r":[ \t]*(?:#.*)?\Z")
 _BLOCK = re.compile(r"(?:.*[ \t])?[|>](?:[+-]?[1-9]?|[1-9][+-])[ \t]*(?:#.*)?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class _Tabbed:
+class _Tabbed(NamedTuple):
     start: int
     lead: str
     number: int
     """Of the line, to tell neighbours."""
+
+    above: tuple[int, bool]
+    """The column of the words in the line above, and whether that line opens a block."""
+
+    def follows(self, width: int) -> bool:
+        """Tell whether the line then stands where the line above lets it stand."""
+        column, opens = self.above
+        return self.column(width) > column if opens else self.column(width) == column
+
+    def spaces(self, width: int) -> list[Edit]:
+        """Return the edits that put ``width`` spaces for each tab, and one for a tab behind a dash."""
+        dash = self.lead.find("-")
+        edits: list[Edit] = []
+        for run in _RUN.finditer(self.lead):
+            per_tab = width if dash < 0 or run.start() < dash else 1
+            edits.append(Edit(Span(*run.span()).shift(self.start), run[0].replace("\t", " " * per_tab)))
+        return edits
+
+    def column(self, width: int) -> int:
+        """Return the column at which the line's words begin when a tab is ``width`` columns wide."""
+        return len(self.lead) + sum(len(edit.text) - (edit.span.end - edit.span.start) for edit in self.spaces(width))
 
 
 def without_tabs(text: str, composes: Callable[[str], bool]) -> tuple[Edited, list[Finding]]:
@@ -38,22 +60,15 @@ def without_tabs(text: str, composes: Callable[[str], bool]) -> tuple[Edited, li
     best: list[Edit] = []
     score = -1
     for width in WIDTHS:
-        edits = [_spaces(line, width) for line in tabbed]
+        edits = [edit for line in tabbed for edit in line.spaces(width)]
         edited = Edited(text, edits)
         if composes(edited.text):
             best = edits
             break
-        fitting = sum(len(edit.text) in columns for edit in edits)
+        fitting = sum(line.column(width) in columns for line in tabbed) + len(tabbed) * tabbed[0].follows(width)
         if fitting > score:
             best, score = edits, fitting
     return Edited(text, best), _findings(tabbed, best)
-
-
-def _spaces(line: _Tabbed, width: int) -> Edit:
-    dash = line.lead.find("-")
-    before, behind = (line.lead, "") if dash < 0 else (line.lead[:dash], line.lead[dash:])
-    written = before.replace("\t", " " * width) + behind.replace("\t", " ")
-    return Edit(Span(line.start, line.start + len(line.lead)), written)
 
 
 def _scan(text: str) -> tuple[list[_Tabbed], set[int]]:
@@ -62,6 +77,7 @@ def _scan(text: str) -> tuple[list[_Tabbed], set[int]]:
     columns: set[int] = set()
     block_column = -1
     block_indent = -1
+    above = (0, False)
     for number, match in enumerate(_LINE.finditer(text)):
         lead, rest = match["lead"], match["rest"]
         if not rest or rest[0] == "#":
@@ -75,9 +91,10 @@ def _scan(text: str) -> tuple[list[_Tabbed], set[int]]:
             if "\t" not in lead[:-1] and not lead.endswith("\t"):
                 block_column = -1
         if "\t" in lead:
-            tabbed.append(_Tabbed(match.start(), lead, number))
+            tabbed.append(_Tabbed(match.start(), lead, number, above))
         else:
             columns.update((len(lead), spaces))
+            above = (len(lead), _OPENS.search(rest) is not None)
         if _BLOCK.match(rest):
             block_column, block_indent = spaces, -1
         elif "\t" not in lead:
@@ -86,20 +103,18 @@ def _scan(text: str) -> tuple[list[_Tabbed], set[int]]:
 
 
 def _findings(tabbed: list[_Tabbed], edits: list[Edit]) -> list[Finding]:
+    """Return a finding for each run of lines, on its first tabs, with the edits of the whole run as its fix."""
     findings: list[Finding] = []
-    run: list[Edit] = []
-    for at, (line, edit) in enumerate(zip(tabbed, edits, strict=True)):
-        run.append(edit)
+    first = 0
+    for at, line in enumerate(tabbed):
         if at + 1 < len(tabbed) and tabbed[at + 1].number == line.number + 1:
             continue
-        first = tabbed[at + 1 - len(run)]
-        start = first.start + first.lead.index("\t")
-        end = start
-        while end < first.start + len(first.lead) and first.lead[end - first.start] == "\t":
-            end += 1
+        run = tabbed[first : at + 1]
+        first = at + 1
+        begin = run[0].start + run[0].lead.index("\t")
+        tabs = len(run[0].lead[begin - run[0].start :]) - len(run[0].lead[begin - run[0].start :].lstrip("\t"))
+        cure = tuple(edit for edit in edits if run[0].start <= edit.span.start <= line.start + len(line.lead))
         title = "indent with spaces" if len(run) == 1 else f"indent these {len(run)} lines with spaces"
-        findings.append(
-            Finding("AL006", Span(start, end), "a tab can't indent YAML; use spaces", fixes=(Fix(title, tuple(run)),))
-        )
-        run = []
+        message = "a tab can't indent YAML; use spaces"
+        findings.append(Finding("AL006", Span(begin, begin + tabs), message, fixes=(Fix(title, cure),)))
     return findings
