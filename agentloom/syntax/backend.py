@@ -137,14 +137,15 @@ def mask(text: str, flow: bool = False) -> Masked:
     return Masked(text, back)
 
 
-def mask_tab(masked: Masked, at: int, pure: bool) -> Masked | None:
+def mask_tab(masked: Masked, failure: Failure, pure: bool) -> Masked | None:
     """Return the text with the tab masked at which a parser stopped although YAML 1.2 allows it; None when it was none.
 
     That is a tab before a comment or on an empty line, and, for the pure parser, one behind a word. Tabs that indent a
     value, or stand between a dash and its item, are faults.
     """
     text, back, _ = masked
-    if text[at : at + 1] != "\t":
+    at = failure.at
+    if text[at : at + 1] != "\t" or "block scalar" in failure.context:
         return None
     line = text.rfind("\n", 0, at) + 1
     before = text[line:at]
@@ -189,7 +190,7 @@ def parses(text: str, pure: bool = False) -> bool:
     masked = mask(text)
     failure = _raw_failure(masked.text, pure)
     tabs = 0
-    while failure is not None and tabs < MOST_TABS and (mended := mask_tab(masked, failure.at, pure or not HAS_C)):
+    while failure is not None and tabs < MOST_TABS and (mended := mask_tab(masked, failure, pure or not HAS_C)):
         masked = mended
         failure = _raw_failure(masked.text, pure)
         tabs += 1

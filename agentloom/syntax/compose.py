@@ -117,7 +117,7 @@ def _compose(text: str, masked: backend.Masked, pure: bool) -> Composed | Failur
             failure = refused.failure
         flow_at = next((frame.start for frame in stack if frame.flow), -1)
         failure = failure._replace(flow_at=flow_at)
-        mended = backend.mask_tab(masked, failure.at, pure)
+        mended = backend.mask_tab(masked, failure, pure)
         if mended is None:
             break
         masked = mended

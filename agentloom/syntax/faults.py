@@ -98,7 +98,8 @@ def place_of(text: str, failure: Failure) -> Span:
 
 def syntax_error(text: str, failure: Failure) -> Finding:
     """Return the finding for a text that does not compose and about which nothing better is known."""
-    return Finding("AL001", place_of(text, failure), words_for(failure))
+    code = "AL006" if "tab character" in failure.problem else "AL001"
+    return Finding(code, place_of(text, failure), words_for(failure))
 
 
 def bad_characters(text: str) -> list[Finding]:
