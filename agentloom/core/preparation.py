@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.kinds import Executor
+from agentloom.core.plain import plain
 from agentloom.core.plan import Plan, make_plan
 from agentloom.core.results import JSON
 from agentloom.diagnostics import Severity
@@ -34,8 +35,8 @@ class Prepared:
 def prepare(source: WorkflowDocument | Workflow, executors: Mapping[str, Executor]) -> Prepared:
     """Return a workflow with everything below it, ready to run.
 
-    Raises ``InvalidWorkflow``, ``WorkflowError`` for a typed workflow that doesn't hold together, and ``UnsupportedFeature`` that names
-    the steps and fields that this version doesn't run.
+    Raises ``InvalidWorkflow``, ``WorkflowError`` for a typed workflow that doesn't hold together, ``UsageError`` for a `state:` that
+    can't be used, and ``UnsupportedFeature`` that names the steps and fields that this version doesn't run.
     """
     preparation = _Preparation(executors)
     prepared = preparation.prepare(source, None, "")
@@ -84,7 +85,8 @@ class _Preparation:
         for step in workflow.steps:
             self.unsupported.extend(f"step `{prefix}{step.id}`: {field}" for field in self._unsupported(step))
         children: dict[str, Prepared] = {}
-        prepared = Prepared(make_plan(workflow), workflow.state, provider, model, config.stream, children)
+        state = plain(workflow.state, "state")
+        prepared = Prepared(make_plan(workflow), state, provider, model, config.stream, children)
         self._known[key] = prepared
         for step in workflow.steps:
             if step.type == "subworkflow":

@@ -136,6 +136,16 @@ def test_a_state_key_steps_is_refused_before_the_run() -> None:
         run(flow(ask("a"), state={"steps": 1}))
 
 
+def test_a_state_that_is_no_plain_data_is_refused_before_the_run() -> None:
+    """Also the state of a workflow below, which would only start later."""
+    for data in (
+        flow(ask("a"), state={"k": object()}),
+        flow(ask("a"), sub("s", child={"state": {"k": object()}}, steps=[ask("b")])),
+    ):
+        with pytest.raises(UsageError, match=r"`state\.k` is a `object`"):
+            WorkflowEngine(build_workflow(data)).check()
+
+
 @pytest.mark.parametrize("run_id", ["", "a b", "../x", "a/b", "ä"])
 def test_odd_run_ids_are_refused(run_id: str) -> None:
     """CK-3: they name files."""
