@@ -117,8 +117,10 @@ def legal_name(value: str, dotted: bool = False) -> str:
     allowed = r"[^\w\-.\[\]]+" if dotted else r"[^\w\-]+"
     name = re.sub(allowed, "_", value.strip()).strip("_.")
     if dotted:
+        if name.startswith("["):
+            return ""
         name = re.sub(r"\[(?!-?[0-9]{1,18}\])|(?<![0-9])\]", "_", re.sub(r"\.{2,}", ".", name)).strip("_.")
-    return name if is_plain(name, flow=True) or not name else f"{'key' if dotted else 'step'}_{name}"
+    return name if is_plain(name) or not name else f"{'key' if dotted else 'step'}_{name}"
 
 
 def skeleton(field: Field) -> str | None:
@@ -178,6 +180,11 @@ def add_entry(text: str, node: Mapping, name: str, value: str, *after: str) -> E
     It goes behind the last entry among ``after``, else behind `id`, `type` and `name`, else behind the first.
     """
     if node.flow:
+        if _is_pair(text, node):
+            return (
+                Edit(Span(node.span.start, node.span.start), "{"),
+                Edit(Span(node.span.end, node.span.end), f", {name}: {value}}}"),
+            )
         close = node.span.end - 1
         if text[close : close + 1] != "}" or close <= node.span.start:
             return ()
@@ -201,9 +208,16 @@ def add_first_entry(text: str, node: Mapping, name: str, value: str) -> Edits:
     if not node.entries:
         return add_entry(text, node, name, value)
     start = _first_of(node)
+    if _is_pair(text, node):
+        return (Edit(Span(start, start), f"{{{name}: {value}, "), Edit(Span(node.span.end, node.span.end), "}"))
     if node.flow:
         return (Edit(Span(start, start), f"{name}: {value}, "),)
     return (Edit(Span(start, start), f"{name}: {value}{newline_of(text, start)}{' ' * column_of(text, start)}"),)
+
+
+def _is_pair(text: str, node: Mapping) -> bool:
+    """Tell whether a mapping is a lone `key: value` in a list in brackets, without braces of its own."""
+    return node.flow and text[node.span.start : node.span.start + 1] != "{"
 
 
 def _last(node: Mapping, names: tuple[str, ...]) -> Entry | None:
@@ -233,6 +247,8 @@ def remove_entry(text: str, node: Mapping, key: Scalar, value: Node) -> Edits:
     if at is None or key.anchor is not None or any(_has_anchor(part) for part in (key, value)):
         return ()
     end = _end_of(value, key)
+    if _is_pair(text, node):
+        return ()
     if node.flow:
         spans = [Span(e.key.span.start, _end_of(e.value, e.key)) for e in node.entries]
         return _out_of_flow(text, spans, at, node.span.end - 1)
@@ -348,6 +364,8 @@ def move_under(text: str, owner: Mapping, key: Scalar, value: Node, under: str, 
         return ()
     found = fields.get(under)
     if found is None:
+        if _is_pair(text, owner):
+            return ()
         if owner.flow:
             return (Edit(Span(key.span.start, end), f"{under}: {{{source}}}"),)
         break_ = newline_of(text, key.span.start)

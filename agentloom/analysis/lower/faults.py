@@ -76,7 +76,7 @@ def _conversions(node: Scalar, value: Any, kind: str, shape: Shape) -> Iterator[
     wanted = shape.types
     if kind == "null" or node.anchor is not None or node.tag is not None:
         return
-    if "string" in wanted and node.style == "plain":
+    if node.style == "plain" and any(_takes_text(node.raw, option) for option in shape.any_of or (shape,)):
         yield Fix("quote it", edits.quote_source(node), safe=False)
     if kind == "string" and node.style in ("single", "double") and fits(type_of(resolve_plain(node.value)), shape):
         yield Fix("remove the quotes", edits.set_source(node, node.value), safe=False)
@@ -92,6 +92,14 @@ def _conversions(node: Scalar, value: Any, kind: str, shape: Shape) -> Iterator[
         only = _short_for(shape, kind)
         if only is not None:
             yield Fix(f"write it as `{only}`", edits.wrap_in_mapping(node, only), safe=False)
+
+
+def _takes_text(text: str, shape: Shape) -> bool:
+    return (
+        "string" in shape.types
+        and (shape.enum is None or text in shape.enum)
+        and (shape.pattern is None or is_well_formed(text, shape))
+    )
 
 
 def _meant(value: Any, kind: str, shape: Shape) -> str | None:
@@ -162,11 +170,8 @@ def no_choice(
     """Return the finding for a word that is none of the choices; ``likely`` ones are offered when no word is near."""
     near = ranking(node.value, choices) if node.value else []
     cure = f"did you mean `{near[0]}`?" if near else f"choose from {listing(choices)}"
-    said = (
-        f"`{short(node.value)}` is no {choice_words(name, item)}"
-        if node.value
-        else f"{value_words(name, item)} is empty"
-    )
+    wanted = "step type" if code == "AL103" else choice_words(name, item)
+    said = f"`{short(node.value)}` is no {wanted}" if node.value else f"{value_words(name, item)} is empty"
     offered = near or list(likely or choices)[:MOST_CHOICES_OFFERED]
     fixes = tuple(Fix(f"change to `{word}`", edits.replace_value(node, word), safe=False) for word in offered)
     return Finding(code, word_span(node), f"{said}; {cure}", fixes=fixes if node.tag is None else ())

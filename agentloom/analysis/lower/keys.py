@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from agentloom.analysis import edits
 from agentloom.analysis.document import Located, word_span
+from agentloom.analysis.lower.kinds import is_empty
 from agentloom.analysis.lower.words import inside, listing, step_words, subject
 from agentloom.diagnostics import Edit, Finding, Fix, Related
 from agentloom.model.catalogue import Block, Field, catalogue
@@ -104,10 +105,17 @@ def _unknown(owner: Owner, name: str, located: Located, near: str | None) -> Fin
 
 def _misplaced(owner: Owner, name: str, located: Located, home: _Home) -> Finding:
     fixes: tuple[Fix, ...] = ()
-    if home.under is not None and located.via is None:
+    if home.under is not None and located.via is None and _can_move(owner, name, located, home.under):
         moved = edits.move_under(owner.unit.text, owner.node, located.key, located.value, home.under, owner.fields)
         fixes = (Fix(f"move `{name}` under `{home.under}`", moved, safe=False),) if moved else ()
     return _at_key("AL108", located, f"`{name}` {home.words}; {home.cure}", fixes)
+
+
+def _can_move(owner: Owner, name: str, located: Located, under: str) -> bool:
+    """Tell whether a key can go under a sibling; not if that would have to be made, and needs other keys too."""
+    block = owner.block.fields[under].shape.block
+    needs = catalogue().required(block) - {name} if block and under not in owner.fields else frozenset()
+    return not needs and not is_empty(located.value)
 
 
 def _at_key(code: str, located: Located, message: str, fixes: tuple[Fix, ...]) -> Finding:

@@ -8,6 +8,7 @@ from typing import Any
 from agentloom.analysis.document import Facts, Located
 from agentloom.analysis.lower import faults
 from agentloom.analysis.lower.keys import Owner, check_keys
+from agentloom.analysis.lower.kinds import kind_of
 from agentloom.analysis.lower.lowering import At, Lowering
 from agentloom.analysis.symbols import occurrences
 from agentloom.model.catalogue import Block, Field, Shape, catalogue
@@ -54,16 +55,16 @@ def _step_of_unknown_type(low: Lowering, node: Mapping, fields: dict[str, Locate
     likely = general.fields["type"]._replace(required=True, examples=(_likely_types(fields)[0],))
     block = general._replace(fields={**general.fields, "type": likely})
     low.findings.extend(check_keys(Owner(node, low.unit, block, fields)))
-    common = catalogue().common
-    data = low.values(fields, block, _TOP, [name for name in fields if name not in common])
+    judged = set(catalogue().common)
     type_at = fields.get("type")
-    if type_at is not None and isinstance(data["type"], str):
-        target = type_at.value.target if isinstance(type_at.value, Alias) else type_at.value
-        if isinstance(target, Scalar):
-            found = faults.no_choice(target, catalogue().steps, "type", False, "AL103", _likely_types(fields))
-            here = isinstance(type_at.value, Scalar)
-            low.findings.append(found if here else found._replace(span=type_at.value.span, fixes=()))
-    return data
+    target = type_at.value if type_at is not None else None
+    target = target.target if isinstance(target, Alias) else target
+    if type_at is not None and isinstance(target, Scalar) and kind_of(target) != "null":
+        judged.discard("type")
+        found = faults.no_choice(target, catalogue().steps, "type", False, "AL103", _likely_types(fields))
+        here = isinstance(type_at.value, Scalar)
+        low.findings.append(found if here else found._replace(span=type_at.value.span, fixes=()))
+    return low.values(fields, block, _TOP, [name for name in fields if name not in judged])
 
 
 @lru_cache(maxsize=1)

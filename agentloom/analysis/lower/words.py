@@ -42,8 +42,8 @@ def value_words(name: str, item: bool) -> str:
 
 
 def choice_words(name: str, item: bool) -> str:
-    """Return what a word in a field should have been: `step type`, `choice for `fetch``."""
-    return "step type" if name == "type" else f"item of `{name}`" if item else f"choice for `{name}`"
+    """Return what a word in a field should have been: `choice for `fetch``."""
+    return f"item of `{name}`" if item else f"choice for `{name}`"
 
 
 def listing(names: Iterable[str]) -> str:

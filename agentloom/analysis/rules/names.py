@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from agentloom.analysis import edits
 from agentloom.analysis.document import WorkflowDocument
@@ -21,6 +21,7 @@ def malformed_name(document: WorkflowDocument) -> Iterator[Finding]:
     Use letters, digits, `_` and `-`. The fix for a step id changes it wherever it is named.
     """
     references: dict[str, list[Span]] | None = None
+    taken: set[str] = set()
     for step in document.steps:
         name = step.facts.data.get("id")
         if not isinstance(name, str) or is_name(name):
@@ -30,7 +31,8 @@ def malformed_name(document: WorkflowDocument) -> Iterator[Finding]:
             continue
         if references is None:
             references = _references(document)
-        better = _free_name(document, edits.legal_name(name))
+            taken = {*document.by_id, *references}
+        better = _free_name(taken, edits.legal_name(name))
         fixes: tuple[Fix, ...] = ()
         cure = "use letters, digits, `_` and `-`"
         node = step.facts.fields["id"].value
@@ -58,12 +60,10 @@ def _references(document: WorkflowDocument) -> dict[str, list[Span]]:
     return {name: list(dict.fromkeys(spans)) for name, spans in found.items()}
 
 
-def _free_name(document: WorkflowDocument, name: str) -> str:
-    """Return ``name``, with a number behind it where a step has it already; empty when nothing legal was left."""
+def _free_name(taken: Collection[str], name: str) -> str:
+    """Return ``name``, with a number behind it where it is taken; empty when nothing legal was left."""
     if not name or not is_name(name):
         return ""
-    return (
-        name
-        if name not in document.by_id
-        else next(n for i in range(2, 1_000_000) if (n := f"{name}_{i}") not in document.by_id)
-    )
+    if name not in taken:
+        return name
+    return next(n for i in range(2, len(taken) + 3) if (n := f"{name}_{i}") not in taken)

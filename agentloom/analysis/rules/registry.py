@@ -92,7 +92,7 @@ RULES: tuple[Rule, ...] = (
     _rule("AL207", "unknown-target", E, "document", routers.unknown_target, True),
     _rule("AL208", "ungated-target", W, "document", routers.ungated_target, True),
     _rule("AL209", "branch-never-chosen", W, "document", routers.branch_never_chosen),
-    _rule("AL210", "router-without-default", W, "step", routers.router_without_default, True),
+    _rule("AL210", "router-without-default", W, "document", routers.router_without_default, True),
     _rule("AL211", "unreachable-condition", W, "step", routers.unreachable_condition),
     _rule("AL301", "expression-syntax", E, "step", expressions.expression_syntax, True),
     _rule("AL302", "forbidden-expression", E, "step", expressions.forbidden_expression),

@@ -69,6 +69,8 @@ def ungated_target(document: WorkflowDocument) -> Iterator[Finding]:
             target = document.by_id.get(place.name)
             if target is None or place.name in told or step.id in target.needs:
                 continue
+            if target.id == step.id and target is not step:
+                continue  # two steps of one id, which is told as that
             told.add(place.name)
             if any(
                 need not in document.by_id and suggest(document, "step", need, target) == step.id
@@ -151,7 +153,7 @@ def _listing(names: set[str]) -> str:
     return ", ".join(f"`{name}`" for name in shown[:6]) + more
 
 
-def router_without_default(facts: Facts) -> Iterator[Finding]:
+def router_without_default(document: WorkflowDocument) -> Iterator[Finding]:
     """A router has conditions and no `default`.
 
     When no condition is true, the router fails, and the run with it. A last condition `True` is as good as a default, and so
@@ -159,24 +161,30 @@ def router_without_default(facts: Facts) -> Iterator[Finding]:
 
     Add a `default`.
     """
-    if facts.data.get("type") != "router" or facts.data.get("default") is not None:
-        return
-    found = conditions(facts)
-    told = {condition.canonical for condition in found}
-    if not found or any(c.constant is True or not told.isdisjoint(c.opposites) for c in found):
-        return
-    last = facts.data["conditions"][-1] if isinstance(facts.data.get("conditions"), list) else None
-    target = last.get("target") if isinstance(last, dict) else None
-    fixes: tuple[Fix, ...] = ()
-    if isinstance(facts.node, Mapping) and isinstance(target, str) and "default" not in facts.fields:
-        added = edits.add_entry(facts.unit.text, facts.node, "default", edits.quoted(target, flow=True), "conditions")
-        fixes = (Fix(f"add `default: {target}`", added, safe=False),) if added else ()
-    yield Finding(
-        "AL210",
-        facts.key_span("conditions"),
-        "the run fails when none of the conditions is true; add a `default`",
-        fixes=fixes,
-    )
+    for step in document.steps:
+        facts = step.facts
+        if step.type != "router" or facts.data.get("default") is not None:
+            continue
+        found = conditions(facts)
+        told = {condition.canonical for condition in found}
+        if not found or any(c.constant is True or not told.isdisjoint(c.opposites) for c in found):
+            continue
+        yield Finding(
+            "AL210",
+            facts.key_span("conditions"),
+            "the run fails when none of the conditions is true; add a `default`",
+            fixes=_last_as_default(document, facts),
+        ).shift(step.base)
+
+
+def _last_as_default(document: WorkflowDocument, facts: Facts) -> tuple[Fix, ...]:
+    """Return the fix that makes the last condition's target the default."""
+    named = [place.name for place in targets(facts) if place.key.startswith("conditions.")]
+    if not named or named[-1] not in document.by_id or "default" in facts.fields or not isinstance(facts.node, Mapping):
+        return ()
+    source = edits.quoted(named[-1], flow=True)
+    added = edits.add_entry(facts.unit.text, facts.node, "default", source, "conditions")
+    return (Fix(f"add `default: {named[-1]}`", added, safe=False),) if added else ()
 
 
 def unreachable_condition(facts: Facts) -> Iterator[Finding]:
