@@ -7,7 +7,6 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -578,7 +577,7 @@ def test_a_failing_rule_is_one_diagnostic(peer: Local, monkeypatch: pytest.Monke
         yield from ()
         raise RuntimeError("boom")
 
-    rule = replace(analysis.DOCUMENT_RULES[0], check=crash)
+    rule = analysis.DOCUMENT_RULES[0]._replace(check=crash)
     monkeypatch.setattr(analysis, "DOCUMENT_RULES", (rule, *analysis.DOCUMENT_RULES))
     monkeypatch.setattr(analysis, "RAISE_CRASHES", False)
     peer.open(URI, BAD)
