@@ -338,6 +338,7 @@ def test_files_that_read_each_other_come_to_rest(tmp_path: Path, peer: Local) ->
     text = H + "  - id: s\n    type: subworkflow\n    workflow_path: {}\n"
     for path, target in ((one, "two.loom.yaml"), (other, "one.loom.yaml")):
         path.write_text(text.format(target))
+    for path in (one, other):
         peer.open(path.as_uri(), path.read_text())
     assert "AL703" in codes(peer.published(one.as_uri()))
     for uri in (one.as_uri(), other.as_uri()):
