@@ -138,7 +138,7 @@ def inline(draw: DrawFn, column: int) -> list[str]:
     if kind in (3, 4):
         header = draw(st.sampled_from(["|", ">", "|-", ">+", "|  # c"]))
         body = [
-            deeper + draw(st.sampled_from(WORDS + ["# no comment", " more", "- x: y"]))
+            deeper + draw(st.sampled_from([*WORDS, "# no comment", " more", "- x: y"]))
             for _ in range(draw(st.integers(0, 3)))
         ]
         body = [line for at, line in enumerate(body) if at or line.lstrip(" ") == line[len(deeper) :]]
