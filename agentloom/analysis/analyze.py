@@ -40,23 +40,33 @@ class AnalysisCache:
 
 
 def analyze(
-    source: Source, context: Context, cache: AnalysisCache | None = None, kind: FileKind | None = None
+    source: Source,
+    context: Context,
+    cache: AnalysisCache | None = None,
+    kind: FileKind | None = None,
+    found: Sequence[Finding] = (),
 ) -> WorkflowDocument:
     """Return the checked document of a text. Never raises for anything in the text.
 
     ``kind`` says what the file is when the caller knows; otherwise it is told by name and looks, and a text that looks like
-    neither is checked as a workflow. ``cache`` is kept by callers that check one document again and again.
+    neither is checked as a workflow. ``cache`` is kept by callers that check one document again and again. ``found`` is what
+    was wrong before there was a text: its encoding (``agentloom.syntax.decode``).
     """
     if kind is None:
         kind = classify(source.text, context.path_of(source.uri), context.settings) or "workflow"
-    return _analyze(source, context, cache or AnalysisCache(), kind, ChildReader(context))
+    return _analyze(source, context, cache or AnalysisCache(), kind, ChildReader(context), found)
 
 
 def _analyze(
-    source: Source, context: Context, cache: AnalysisCache, kind: FileKind, reader: ChildReader
+    source: Source,
+    context: Context,
+    cache: AnalysisCache,
+    kind: FileKind,
+    reader: ChildReader,
+    found: Sequence[Finding] = (),
 ) -> WorkflowDocument:
     tree = cache.reader.read(source.text)
-    findings = list(tree.findings)
+    findings = [*found, *tree.findings]
     parts = _Parts(source, context, cache, reader)
     document = parts.document(tree, kind, 0, findings)
     cache.steps = parts.kept

@@ -64,7 +64,7 @@ class ChildReader:
             return Child(path, self.done[path], loop=())
         try:
             text = self.context.read_text(path)
-        except UnicodeDecodeError:
+        except UnicodeError:
             return Child(path, missing="it is not UTF-8 text")
         except IsADirectoryError:
             return Child(path, missing="it is a folder")

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agentloom.analysis.settings import Settings
+from agentloom.syntax.decode import decode
 
 ReadText = Callable[[Path], str]
 
 
 def read_from_disk(path: Path) -> str:
-    """Return a file's text. Raises ``OSError`` when it can't be read, ``UnicodeDecodeError`` when it is no UTF-8."""
-    return path.read_bytes().decode("utf-8")
+    """Return a file's text. Raises ``OSError`` when it can't be read, ``UnicodeError`` when it is no text."""
+    text, fault = decode(path.read_bytes())
+    if fault is not None:
+        raise UnicodeError(fault.message)
+    return text
 
 
 def list_on_disk(folder: Path) -> tuple[str, ...]:

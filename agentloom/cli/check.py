@@ -18,7 +18,7 @@ from agentloom.cli import collect_garbage
 from agentloom.cli.card import card
 from agentloom.cli.collect import Target
 from agentloom.cli.console import Look
-from agentloom.cli.reading import Unreadable, name_of, read_file, read_stdin
+from agentloom.cli.reading import Read, Unreadable, name_of, read_file, read_stdin
 from agentloom.cli.render import Place, render
 from agentloom.cli.report_json import diagnostic_json
 from agentloom.diagnostics import Diagnostic, Severity
@@ -85,12 +85,12 @@ class Checker:
             log.debug("The check of %s crashed", target.shown, exc_info=True)
             return Outcome(target, problem=f"internal error, please report it: {type(error).__name__}: {error}")
 
-    def _check(self, target: Target, text: str) -> Outcome:
+    def _check(self, target: Target, read: Read) -> Outcome:
         path = Path(os.path.abspath(target.path)) if target.path else None
         settings = self._settings(path)
-        if not target.named and classify(text, path, settings) is None:
+        if not target.named and classify(read.text, path, settings) is None:
             return Outcome(target, ours=False)
-        document = analyze(source_of(text, path), context_of(settings))
+        document = analyze(source_of(read.text, path), context_of(settings), found=read.faults)
         return self._outcome(target, document)
 
     def _settings(self, path: Path | None) -> Settings:

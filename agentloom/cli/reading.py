@@ -4,49 +4,46 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NamedTuple
 
-MARKS_OF_OTHERS = (
-    (b"\xff\xfe\x00\x00", "UTF-32"),
-    (b"\x00\x00\xfe\xff", "UTF-32"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
-)
+from agentloom.diagnostics import Finding
+from agentloom.syntax.decode import decode
 
 
 class Unreadable(Exception):
-    """A file can't be read, or is no text. The message says why, without the file's name."""
+    """A file can't be read. The message says why, without the file's name."""
 
 
-def read_file(path: str) -> str:
-    """Return a file's text. Raises ``Unreadable``."""
+class Read(NamedTuple):
+    """A file's text, and the finding about its encoding if that is wrong."""
+
+    text: str
+    fault: Finding | None = None
+
+    @property
+    def faults(self) -> tuple[Finding, ...]:
+        """What the analysis is told besides the text."""
+        return () if self.fault is None else (self.fault,)
+
+
+def read_file(path: str) -> Read:
+    """Return what a file holds. Raises ``Unreadable``."""
     try:
         with open(path, "rb") as file:
-            return decode(file.read())
+            return Read(*decode(file.read()))
     except OSError as error:
         raise Unreadable(reason(error)) from error
 
 
-def read_stdin() -> str:
-    """Return the text on standard input. Raises ``Unreadable``."""
+def read_stdin() -> Read:
+    """Return what comes in on standard input. Raises ``Unreadable``."""
     stream = sys.stdin
     if stream is None:
         raise Unreadable("standard input is closed")
     try:
-        return decode(stream.buffer.read())
+        return Read(*decode(stream.buffer.read()))
     except OSError as error:
         raise Unreadable(reason(error)) from error
-
-
-def decode(data: bytes) -> str:
-    """Return UTF-8 bytes as text, a byte order mark kept. Raises ``Unreadable`` with the place of what is no UTF-8."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        for mark, name in MARKS_OF_OTHERS:
-            if data.startswith(mark):
-                raise Unreadable(f"the file is {name}; save it as UTF-8") from error
-        line = data.count(b"\n", 0, error.start) + 1
-        raise Unreadable(f"not UTF-8: byte 0x{data[error.start]:02x} on line {line}; save it as UTF-8") from error
 
 
 def reason(error: OSError) -> str:

@@ -124,14 +124,14 @@ def checked(shown: str, is_stdin: bool, name: str | None, color: ColorChoice) ->
     Raises ``WorkflowError`` when it can't be read, ``Exit`` when it has errors.
     """
     try:
-        text = read_stdin() if is_stdin else read_file(name or "")
+        read = read_stdin() if is_stdin else read_file(name or "")
     except Unreadable as error:
         raise WorkflowError(f"{shown} can't be read: {error}") from error
     path = None if name is None else Path(os.path.abspath(name))
     settings = find_settings(path or Path(os.path.abspath("stdin")))
     if settings.problems:
         raise UsageError("; ".join(settings.problems))
-    document = analyze(source_of(text, path), context_of(settings), kind="workflow")
+    document = analyze(source_of(read.text, path), context_of(settings), kind="workflow", found=read.faults)
     findings = [found for found in document.diagnostics if found.severity <= Severity.WARNING]
     if findings:
         for line in rendered(findings, shown, document, look_of(sys.stderr, color)):

@@ -55,9 +55,11 @@ def _refuse(constant: str) -> Any:
 def read_state_file(path: str) -> dict[str, Any]:
     """Return the mapping in a YAML or JSON file. Raises ``UsageError``."""
     try:
-        text = read_file(path)
+        text, fault = read_file(path)
     except Unreadable as error:
         raise UsageError(f"the state file `{path}` can't be read: {error}") from error
+    if fault is not None:
+        raise UsageError(f"the state file `{path}` can't be read: {fault.message}")
     if Path(path).suffix == ".json":
         try:
             value = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse)

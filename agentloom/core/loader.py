@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.settings import find_settings
 from agentloom.core.plain import plain
 from agentloom.core.preparation import accepted
+from agentloom.diagnostics import Finding
 from agentloom.errors import WorkflowError
+from agentloom.syntax.decode import decode
 from agentloom.text import Source
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 
@@ -31,21 +33,23 @@ def load_workflow(path: str | os.PathLike[str], context: Context | None = None) 
     """
     file = Path(path)
     try:
-        text = file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise WorkflowError(f"`{file}` is not UTF-8 text; byte {error.start} is the first that isn't") from None
+        text, fault = decode(file.read_bytes())
     except FileNotFoundError:
         raise WorkflowError(f"`{file}` does not exist") from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise WorkflowError(f"`{file}` can't be read: {reason[:1].lower()}{reason[1:]}") from None
-    return load_text(text, str(file), context)
+    return _load(text, str(file), context, () if fault is None else (fault,))
 
 
 def load_text(text: str, uri: str = "<text>", context: Context | None = None) -> WorkflowDocument:
     """Return the checked document of a text; ``uri`` says where it lives, which paths in it are relative to."""
+    return _load(text, uri, context)
+
+
+def _load(text: str, uri: str, context: Context | None, found: Sequence[Finding] = ()) -> WorkflowDocument:
     context = context or Context(settings=find_settings(Context().path_of(uri)), tools=BUILTIN_TOOLS)
-    return accepted(analyze(Source(uri, text), context, kind="workflow"))
+    return accepted(analyze(Source(uri, text), context, kind="workflow", found=found))
 
 
 def load_data(data: Mapping[str, Any], uri: str = "<data>", context: Context | None = None) -> WorkflowDocument:

@@ -90,7 +90,9 @@ def _check_name(node: Name, faults: list[Fault]) -> None:
     elif name not in FOREIGN:
         close = next((root for root in ROOTS if _one_slip(name, root)), None)
         cure = close or f"state.{name}"
-        message = f"`{name}` is not defined; " + (f"did you mean `{cure}`?" if close else f"write `{cure}`, or `'{name}'` for a text")
+        message = f"`{name}` is not defined; " + (
+            f"did you mean `{cure}`?" if close else f"write `{cure}`, or `'{name}'` for a text"
+        )
         faults.append(Fault("unknown-name", node.span, message, cure, f"write `{cure}`"))
 
 

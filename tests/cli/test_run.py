@@ -150,8 +150,11 @@ def test_wrong_usage_exits_2_before_anything_runs(here: Path, call: Call, argume
         (FLOW.replace("[route]", "[ruote]"), "flow.yaml: 2 errors; nothing was run"),
         ("", "flow.yaml:1:1: error[AL008]"),
         ("name: [\n", "error[AL001]"),
-        (FLOW.encode("utf-16"), "flow.yaml can't be read: the file is UTF-16; save it as UTF-8"),
-        (b"name: \xff\n", "flow.yaml can't be read: not UTF-8: byte 0xff on line 1"),
+        (
+            FLOW.encode("utf-16-le"),
+            "flow.yaml:1:1: error[AL001] syntax-error: this file is UTF-16 without a byte order mark",
+        ),
+        (b"name: \xff\n", "flow.yaml:1:7: error[AL001] syntax-error: byte 0xFF"),
         (FLOW.replace("provider: mock", "provider: opnai"), "did you mean `openai`?"),
         (FLOW.replace("model: m", "model: m, responses_file: gone.json"), "gone.json"),
         (FLOW.replace("model: m", "model: m, budget_usd: 1"), "not supported by this version yet: `config.budget_usd`"),

@@ -90,8 +90,8 @@ def test_files_come_before_pairs(tmp_path: Path) -> None:
         ("a.yaml", b"- a\n", "must hold a mapping"),
         ("a.yaml", b"just text\n", "must hold a mapping"),
         ("a.yaml", b"a: 1\nb: [\n", "not YAML \\(line 2\\)"),
-        ("a.yaml", b"\xff\xfea\x00", "UTF-16"),
-        ("a.yaml", b"a: \xe9\n", "0xe9 on line 1"),
+        ("a.yaml", b"\xff\xfea", "UTF-16"),
+        ("a.yaml", b"a: \xe9\n", "0xE9 .* on line 1"),
     ],
 )
 def test_files_that_hold_no_state(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:

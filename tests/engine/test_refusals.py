@@ -194,18 +194,21 @@ def test_plain_data_goes_through_the_same_door() -> None:
         load_data(flow(ask("a"), state={"k": object()}))
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfe", b"name: \xe9"])
+@pytest.mark.parametrize("data", [b"\xff\xfea", b"name: \xe9"])
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
     """WF-4: so is one that isn't there, and a folder."""
     file = tmp_path / "x.loom.yaml"
     file.write_bytes(data)
     for path, says in (
-        (file, "is not UTF-8 text"),
+        (file, r"x\.loom\.yaml:1:\d+: AL"),
         (tmp_path / "none.yaml", "does not exist"),
         (tmp_path, "can't be read"),
     ):
-        with pytest.raises(WorkflowError, match=says):
+        with pytest.raises(WorkflowError, match=says) as raised:
             load_workflow(path)
+        if path is file:
+            assert isinstance(raised.value, InvalidWorkflow)
+            assert "AL001" in {d.code for d in raised.value.document.diagnostics}
 
 
 def test_a_text_loads_too() -> None:
