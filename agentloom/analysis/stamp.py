@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from agentloom.analysis.rules.registry import RULE_BY_CODE
 from agentloom.analysis.settings import Settings
-from agentloom.analysis.suppress import Suppression, suppressions
+from agentloom.analysis.suppress import Hiding, Suppression, suppressions
 from agentloom.diagnostics import Diagnostic, Edit, Finding, Fix, Severity, in_one_line
 from agentloom.similar import closest
 from agentloom.syntax.tree import Tree
@@ -29,7 +31,6 @@ YIELDS_TO: tuple[tuple[str, str], ...] = (
 def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: Settings) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of a document, sorted by place."""
     marks = suppressions(tree, lines)
-    used: set[int] = set()
     seen: set[tuple[str, Span, str]] = set()
     taken: dict[str, set[int]] = {}
     found = list(findings)
@@ -38,7 +39,7 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
     for finding in found:
         if finding.code in strong:
             taken.setdefault(finding.code, set()).add(finding.span.start)
-    result: list[Diagnostic] = []
+    told_once: list[tuple[Diagnostic, bool]] = []
     for finding in found:
         key = (finding.code, finding.span, finding.message)
         if any(
@@ -52,17 +53,21 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
             continue
         seen.add(key)
         diagnostic = _diagnostic(finding, lines, settings)
-        if not _refuses(finding):
-            if not _wanted(diagnostic, settings):
-                continue
-            hiding = [
-                at for at, mark in enumerate(marks) if mark.matches(diagnostic.code, diagnostic.name, diagnostic.span)
-            ]
-            used.update(hiding)
-            if hiding:
-                continue
+        refuses = _refuses(finding)
+        if refuses or _wanted(diagnostic, settings):
+            told_once.append((diagnostic, refuses))
+    told_once.sort(key=lambda one: one[0].key)
+    if not marks:
+        return tuple([diagnostic for diagnostic, _ in told_once])
+    hiding, in_vain = Hiding(marks), Hiding(marks)
+    result: list[Diagnostic] = []
+    for diagnostic, refuses in told_once:
+        if refuses:
+            in_vain.hides(diagnostic)
+        elif hiding.hides(diagnostic):
+            continue
         result.append(diagnostic)
-    for finding in _about_suppressions(tree.text, marks, used, result):
+    for finding in _about_suppressions(tree.text, marks, hiding.used, in_vain.used, result):
         diagnostic = _diagnostic(finding, lines, settings)
         if _wanted(diagnostic, settings):
             result.append(diagnostic)
@@ -104,26 +109,36 @@ def _listed(diagnostic: Diagnostic, codes: Sequence[str]) -> bool:
 
 
 def _about_suppressions(
-    text: str, marks: Sequence[Suppression], used: set[int], shown: Sequence[Diagnostic]
+    text: str, marks: Sequence[Suppression], used: set[int], in_vain: set[int], shown: Sequence[Diagnostic]
 ) -> list[Finding]:
-    """Return what is wrong with suppression comments; ``shown`` are the diagnostics that stay."""
+    """Return what is wrong with suppression comments.
+
+    ``used`` are the indices of those that hide something, ``in_vain`` of those that name an error, which can't be hidden; ``shown``
+    are the diagnostics that stay, by place.
+    """
     names = {rule.name for rule in RULE_BY_CODE.values()}
+    starts = [d.span.start for d in shown]
+    in_comment = Counter(mark.comment for mark in marks)
+    meant: dict[tuple[str, tuple[str, ...]], str | None] = {}
     found: list[Finding] = []
     for at, mark in enumerate(marks):
         if not _known(mark.code, names):
-            here = [d for d in shown if mark.covers is None or mark.covers.start <= d.span.start <= mark.covers.end]
-            near = closest(mark.code, [word for d in here for word in (d.code, d.name)])
-            near = near or closest(mark.code, [*RULE_BY_CODE, *names])
+            first, last = 0, len(shown)
+            if mark.covers is not None:
+                first, last = bisect_left(starts, mark.covers.start), bisect_right(starts, mark.covers.end)
+            here = tuple(dict.fromkeys(word for d in shown[first:last] for word in (d.code, d.name)))
+            if (mark.code, here) not in meant:
+                meant[mark.code, here] = closest(mark.code, here) or closest(mark.code, [*RULE_BY_CODE, *names])
+            near = meant[mark.code, here]
             cure = f"did you mean `{near}`?" if near else "`agentloom explain --list` lists all"
             fixes = (Fix(f"change to `{near}`", (Edit(mark.words, near),), safe=False),) if near else ()
             found.append(Finding("AL901", mark.words, f"`{mark.code}` is no code of a check; {cure}", fixes=fixes))
         elif at not in used:
-            refused = [d for d in shown if d.severity is Severity.ERROR and mark.matches(d.code, d.name, d.span)]
             word = f"`{mark.code}`" if mark.words.end > mark.words.start else "this comment"
             message = f"{word} hides nothing here; remove it"
-            if refused:
+            if at in in_vain:
                 message = f"{word} can't hide an error that refuses the run; mend that and remove this"
-            edit = _without(text, mark, sum(other.comment == mark.comment for other in marks))
+            edit = _without(text, mark, in_comment[mark.comment])
             title = f"remove {word}" if edit.span.start > mark.comment.start else "remove the comment"
             span = mark.words if mark.words.end > mark.words.start else mark.comment
             found.append(

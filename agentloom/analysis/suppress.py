@@ -7,10 +7,12 @@ content, the whole value included, block texts too.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from agentloom.syntax.nodes import Comment, Mapping, Node, Sequence
+from agentloom.diagnostics import Diagnostic
+from agentloom.syntax.nodes import Comment, Mapping, Sequence
 from agentloom.syntax.tree import Tree
 from agentloom.text import LineTable, Span
 
@@ -27,11 +29,39 @@ class Suppression(NamedTuple):
     comment: Span
     covers: Span | None
 
-    def matches(self, code: str, name: str, span: Span) -> bool:
-        """Tell whether it hides a diagnostic; a family prefix such as ``AL4`` works, and so does a rule's name."""
-        if not (code.startswith(self.code) or name == self.code):
-            return False
-        return self.covers is None or self.covers.start <= span.start <= self.covers.end
+
+class Hiding:
+    """Tells which diagnostics a file's comments hide; to be asked in the order of places. ``used`` gathers the indices of marks.
+
+    Marks that say the same of the same lines are one, and only those whose lines have begun and not yet ended are looked at, so that
+    thousands of comments and thousands of diagnostics cost their sum.
+    """
+
+    def __init__(self, marks: Iterable[Suppression]) -> None:
+        self._everywhere: dict[str, list[int]] = {}
+        alike: dict[tuple[str, Span], list[int]] = {}
+        for at, mark in enumerate(marks):
+            if mark.covers is None:
+                self._everywhere.setdefault(mark.code, []).append(at)
+            else:
+                alike.setdefault((mark.code, mark.covers), []).append(at)
+        self._waiting = sorted(((covers, code, at) for (code, covers), at in alike.items()), reverse=True)
+        self._begun: list[tuple[Span, str, list[int]]] = []
+        self.used: set[int] = set()
+
+    def hides(self, diagnostic: Diagnostic) -> bool:
+        """Tell whether a comment covers a diagnostic and names its code, its family or its name."""
+        place = diagnostic.span.start
+        while self._waiting and self._waiting[-1][0].start <= place:
+            self._begun.append(self._waiting.pop())
+        self._begun = [mark for mark in self._begun if mark[0].end >= place]
+        found = [at for _, code, at in self._begun if diagnostic.code.startswith(code) or diagnostic.name == code]
+        found.extend(
+            at for code, at in self._everywhere.items() if diagnostic.code.startswith(code) or diagnostic.name == code
+        )
+        for indices in found:
+            self.used.update(indices)
+        return bool(found)
 
 
 def suppressions(tree: Tree, lines: LineTable) -> tuple[Suppression, ...]:
@@ -42,12 +72,14 @@ def suppressions(tree: Tree, lines: LineTable) -> tuple[Suppression, ...]:
 
 
 def _of_comments(tree: Tree, lines: LineTable, comments: Iterable[Comment]) -> Iterator[Suppression]:
+    below = 0
     for comment in comments:
         for found in _DIRECTIVE.finditer(comment.text):
             if found["verb"] == "ignore-file":
                 covers: Span | None = None
             elif comment.own_line:
-                covers = _entry_below(tree, lines, comment)
+                below = _line_below(lines, max(below, lines.line_of(comment.span.start) + 1))
+                covers = _entry_on(tree, lines.line_span(below))
             else:
                 covers = lines.line_span(lines.line_of(comment.span.start))
             codes = found["codes"]
@@ -60,38 +92,32 @@ def _of_comments(tree: Tree, lines: LineTable, comments: Iterable[Comment]) -> I
                 yield Suppression(word[0], Span(start + word.start(), start + word.end()), comment.span, covers)
 
 
-def _entry_below(tree: Tree, lines: LineTable, comment: Comment) -> Span:
-    """Return the range that a comment on its own line covers: the outermost node that begins on the next line of content."""
-    line = lines.line_of(comment.span.start) + 1
+def _line_below(lines: LineTable, line: int) -> int:
+    """Return the first line from ``line`` on that is neither blank nor a comment; the number of lines when there is none."""
     while line < len(lines):
         span = lines.line_span(line)
         text = lines.text[span.start : span.end].strip()
         if text and not text.startswith("#"):
             break
         line += 1
-    here = lines.line_span(line)
-    found = _beginning_in(tree.root, here)
-    return Span(here.start, max(here.end, found.end if found else here.end))
+    return line
 
 
-def _beginning_in(node: Node | None, line: Span) -> Span | None:
-    """Return the span of the first entry or item, from the outside in, that begins on a line."""
-    todo = [node]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, Mapping):
-            inner: list[Node | None] = []
-            for entry in at.entries:
-                start, end = entry.key.span.start, max(entry.key.span.end, entry.value.span.end)
-                if line.start <= start <= line.end:
-                    return Span(start, end)
-                if start <= line.end and end >= line.start:
-                    inner.append(entry.value)
-            todo.extend(inner)
-        elif isinstance(at, Sequence):
-            for item in at.items:
-                if line.start <= item.span.start <= line.end:
-                    return item.span
-                if item.span.start <= line.end and item.span.end >= line.start:
-                    todo.append(item)
-    return None
+def _entry_on(tree: Tree, line: Span) -> Span:
+    """Return the range that a comment above a line covers: the line, and all of the outermost entry or item that begins on it."""
+    node = tree.root
+    while isinstance(node, (Mapping, Sequence)):
+        if isinstance(node, Mapping):
+            at = bisect_left(node.entries, line.start, key=lambda entry: entry.key.span.start)
+            if at < len(node.entries) and node.entries[at].key.span.start <= line.end:
+                entry = node.entries[at]
+                return Span(line.start, max(line.end, entry.key.span.end, entry.value.span.end))
+            node = node.entries[at - 1].value if at else None
+        else:
+            at = bisect_left(node.items, line.start, key=lambda item: item.span.start)
+            if at < len(node.items) and node.items[at].span.start <= line.end:
+                return Span(line.start, max(line.end, node.items[at].span.end))
+            node = node.items[at - 1] if at else None
+        if node is not None and node.span.end < line.start:
+            break
+    return line

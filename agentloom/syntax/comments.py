@@ -26,7 +26,8 @@ def find_comments(text: str, node: Node | None) -> Iterator[Comment]:
         if at < len(taken) and taken[at].start <= start:
             position = taken[at].end
             continue
-        line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+        line = text.rfind("\n", 0, start) + 1
+        line = max(line, text.rfind("\r", line, start) + 1)
         yield Comment(Span(start, position), match.group(), not text[line:start].strip(" \t\ufeff"))
 
 
