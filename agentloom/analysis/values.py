@@ -27,6 +27,14 @@ def valid_values(document: WorkflowDocument, kind: str, step: Step | None = None
     return []
 
 
+def undefined(kind: str, name: str, near: str | None, otherwise: str) -> str:
+    """Return the message for a name that nothing has; ``otherwise`` is the cure when no name is near."""
+    shown = " ".join(name.split())
+    if near is not None and near == shown != name:
+        return f"{kind} `{shown}` is not defined with the blanks or line break around it; remove those"
+    return f"{kind} `{shown}` is not defined; " + (f"did you mean `{near}`?" if near else otherwise)
+
+
 def suggest(document: WorkflowDocument, kind: str, word: str, step: Step | None = None) -> str | None:
     """Return the valid name nearest to ``word``. In files so broken that this would take long: None."""
     names = valid_values(document, kind, step)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agentloom.analysis import edits
 from agentloom.analysis.document import Facts, Step, WorkflowDocument, word_span
 from agentloom.analysis.graph import find_cycles
-from agentloom.analysis.values import suggest
+from agentloom.analysis.values import suggest, undefined
 from agentloom.diagnostics import Edit, Finding, Fix, Related
 from agentloom.language.paths import is_name
 from agentloom.syntax.nodes import Alias, Node, Scalar, Sequence
@@ -90,12 +90,9 @@ def unknown_dependency(document: WorkflowDocument) -> Iterator[Finding]:
             if name in document.by_id:
                 continue
             near = suggest(document, "step", name, step) if name else None
-            cure = f"did you mean `{near}`?" if near else "define it or remove it from `depends_on`"
-            message = (
-                f"step `{name}` is not defined; {cure}"
-                if name
-                else "this dependency is empty; name a step or remove it"
-            )
+            message = undefined("step", name, near, "define it or remove it from `depends_on`")
+            if not name.strip():
+                message = "this dependency is empty; name a step or remove it"
             fixes: list[Fix] = []
             item = _written(step.facts, index)
             if near and item is not None:

@@ -8,7 +8,7 @@ from agentloom.analysis import edits
 from agentloom.analysis.document import Facts, Step, WorkflowDocument
 from agentloom.analysis.rules.expressions import conditions
 from agentloom.analysis.symbols import Occurrence
-from agentloom.analysis.values import suggest
+from agentloom.analysis.values import suggest, undefined
 from agentloom.diagnostics import Finding, Fix, Related
 from agentloom.syntax.nodes import Mapping, Scalar
 from agentloom.syntax.values import find
@@ -42,16 +42,14 @@ def unknown_target(document: WorkflowDocument) -> Iterator[Finding]:
             if place.name in document.by_id or not place.name:
                 continue  # an empty one has said so already (AL106)
             near = suggest(document, "step", place.name, step)
-            cure = f"did you mean `{near}`?" if near else "define it or choose another"
+            message = undefined("step", place.name, near, "define it or choose another")
             node = _node_at(step.facts, place.key)
             fixes = (
                 (Fix(f"change to `{near}`", edits.replace_value(node, near), safe=False),)
                 if near and node is not None
                 else ()
             )
-            yield Finding("AL207", place.span, f"step `{place.name}` is not defined; {cure}", fixes=fixes).shift(
-                step.base
-            )
+            yield Finding("AL207", place.span, message, fixes=fixes).shift(step.base)
 
 
 def ungated_target(document: WorkflowDocument) -> Iterator[Finding]:

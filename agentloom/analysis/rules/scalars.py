@@ -187,3 +187,37 @@ def text_lost_to_comment(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "AL010", span, "the text ends at ` #`, the rest is a comment to YAML; quote the whole text", fixes=fixes
         )
+
+
+_ONE_LINE = ("url", "path", "cwd", "method", "encoding")
+"""Arguments of tools in which a line break at the end is never meant."""
+
+
+def trailing_line_break(facts: Facts) -> Iterator[Finding]:
+    """A name, a path or an address in block style ends with a line break.
+
+    `|` and `>` keep the last line break, so `model: |` followed by `gpt-4o` is a name of seven characters, which no provider knows.
+    In prompts and other texts, and in conditions, it does no harm.
+
+    Write the value behind its key, or `|-`.
+    """
+    for leaf in facts.leaves:
+        node = leaf.node
+        if node.style not in ("literal", "folded") or not isinstance(leaf.value, str) or not leaf.value.endswith("\n"):
+            continue
+        value = leaf.value.strip()
+        marks = {mark.kind for mark in leaf.shape.marks if mark.of != "step"}  # an unknown step says so itself
+        named = bool(marks & {"ref", "model", "file", "python"}) and not marks & {"template"}
+        deep = "template_deep" in marks and leaf.key.rsplit(".", 1)[-1] in _ONE_LINE
+        if not value or "\n" in value or not (named or deep):
+            continue
+        written = node.raw[: len(node.raw) - len(node.raw.lstrip("|>0123456789+-"))]
+        header = Span(node.span.start, node.span.start + len(written))
+        better = written.replace("+", "") + "-"
+        fixes = (Fix(f"write `{better}`", edits.set_span(header, better), safe=False),)
+        yield Finding(
+            "AL012",
+            header,
+            f"`{value}` ends with a line break here; write `{better}`, or put it behind the key",
+            fixes=fixes,
+        )
