@@ -16,6 +16,9 @@ from agentloom.syntax.parts import Part
 from agentloom.syntax.tree import Placed, Tree, Unit
 from agentloom.text import Span
 
+MOST_FINDINGS = 1_000
+"""Findings per text. Whoever opens a picture as a workflow needs no more."""
+
 
 class PlacedPart(NamedTuple):
     """A part and where it begins in the document."""
@@ -72,8 +75,8 @@ def assemble_whole(text: str, unit: Unit, findings: Items[Finding]) -> Tree:
 
 
 def in_order(findings: Items[Finding]) -> tuple[Finding, ...]:
-    """Return findings by place, then by code."""
-    return tuple(sorted(findings, key=lambda f: (f.span, f.code)))
+    """Return findings by place, then by code; of very many the first."""
+    return tuple(sorted(findings, key=lambda f: (f.span, f.code))[:MOST_FINDINGS])
 
 
 def _groups(parts: Items[PlacedPart]) -> list[_Group]:

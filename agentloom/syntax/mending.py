@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from agentloom.diagnostics import Edit, Finding, Fix
 from agentloom.syntax.backend import Failure
@@ -16,6 +17,9 @@ from agentloom.syntax.moving import moved
 from agentloom.syntax.nodes import Alias, Entry, Mapping, Node, Scalar, Sequence
 from agentloom.syntax.repairs import Repair, repairs_of
 from agentloom.text import Span
+
+MOST_ITEMS = 2_000
+"""Items of broken brackets that are read one by one; the rest is left out."""
 
 MOST_REPAIRS = 12
 """Faults of one value that are mended one after the other."""
@@ -39,14 +43,15 @@ class Mended:
         self.chain: list[Edited] = []
 
 
-def mend(text: str, at: int, column: int, tail: int = 0, pure: bool = False) -> Mended:
+def mend(text: str, at: int, column: int, tail: int = 0, pure: bool = False, failure: Failure | None = None) -> Mended:
     """Return what a text gives once the faults of the value at ``at`` are mended.
 
-    The value ends ``tail`` code points before the end of the text; ``column`` is its key's, -1 in flow style.
+    The value ends ``tail`` code points before the end of the text; ``column`` is its key's, -1 in flow style; ``failure``
+    why the text does not compose, where that is known.
     """
     mended = Mended()
     current = text
-    composed = compose(text, pure)
+    composed = failure or compose(text, pure)
     for _ in range(MOST_REPAIRS):
         if isinstance(composed, Composed):
             break
@@ -118,7 +123,7 @@ class _Flow:
         inner_end = end - 1 if closed else end
         children: list[Node] = []
         entries: list[Entry] = []
-        for start, stop in self._segments(at, inner_end):
+        for start, stop in islice(self._segments(at, inner_end), MOST_ITEMS):
             found = self._segment(opener, start, stop)
             if isinstance(found, Mapping):
                 entries.extend(found.entries)

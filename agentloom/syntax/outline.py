@@ -33,13 +33,14 @@ _ANCHOR = re.compile(r"&[0-9A-Za-z_-]+")
 
 
 class Outline:
-    """Reads one broken piece. Nodes and findings come in offsets of ``text``."""
+    """Reads one broken piece. Nodes and findings come in offsets of ``text``; ``failed`` holds texts known not to compose."""
 
-    def __init__(self, text: str, pure: bool) -> None:
+    def __init__(self, text: str, pure: bool, failed: dict[str, Failure]) -> None:
         self.text = text
         self.pure = pure
         self.findings: list[Finding] = []
         self.loose: list[Alias] = []
+        self._failed = failed
         self._depth = 0
 
     def piece(self, kind: Kind | None) -> Node | None:
@@ -75,8 +76,10 @@ class Outline:
 
     def _composed(self, block: Block, want: Callable[[Node | None], bool]) -> Node | Failure | None:
         """Return what a block composes to; None when that is not what is wanted."""
-        composed = compose(self._chunk(block), self.pure)
+        chunk = self._chunk(block)
+        composed = self._failed.get(chunk) or compose(chunk, self.pure)
         if isinstance(composed, Failure):
+            self._failed[chunk] = composed
             return composed
         if not want(composed.node):
             return None
@@ -105,7 +108,7 @@ class Outline:
         """Return the value at ``at`` after mending; ``pick`` finds it in what its block composes to."""
         start = block.first.start
         chunk = self._chunk(block)
-        mended = mend(chunk, at - start, max(column, 0), pure=self.pure)
+        mended = mend(chunk, at - start, max(column, 0), pure=self.pure, failure=self._failed.get(chunk))
         value = pick(mended.node) if mended.node is not None else None
         if value is None:
             mended.loose.clear()

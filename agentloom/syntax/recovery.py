@@ -28,7 +28,7 @@ def recover(kind: Kind | None, text: str, failure: Failure, pure: bool = False) 
     """
     spaced, findings = without_tabs(text, lambda tried: isinstance(compose(tried, pure), Composed))
     composed = compose(spaced.text, pure) if findings else failure
-    outline = Outline(spaced.text, pure)
+    outline = Outline(spaced.text, pure, {spaced.text: composed} if isinstance(composed, Failure) else {})
     if isinstance(composed, Composed) and _fits(kind, composed.node):
         node = composed.node
         outline.findings.extend(composed.findings)
