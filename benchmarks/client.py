@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,12 +21,12 @@ class Client:
     ``options`` are the server's initialization options; ``seconds_to_initialize`` is the time from the process's start.
     """
 
-    def __init__(self, folder: Path, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, options: dict[str, Any], environment: Mapping[str, str]) -> None:
         start = time.perf_counter()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "agentloom", "lsp"],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lsp'}"},
+            env={**environment, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lsp'}"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -38,7 +39,7 @@ class Client:
         root = folder.as_uri()
         self.request(
             "initialize",
-            {"processId": None, "rootUri": root, "capabilities": capabilities, "initializationOptions": options or {}},
+            {"processId": None, "rootUri": root, "capabilities": capabilities, "initializationOptions": options},
         )
         self.seconds_to_initialize = time.perf_counter() - start
         self.notify("initialized", {})

@@ -94,17 +94,14 @@ _ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\u
 
 _NOTHING: dict[int, str] = {}
 _SEPARATORS = "\x85\u2028\u2029"
-_HAS_SEPARATOR = re.compile("[\x85\u2028\u2029]")
-_LONE_CR = re.compile(r"\r(?!\n)")
+_LONE_CR = r"\r(?!\n)"
 
 # In flow style, YAML 1.2 takes a `:` before a non-blank, and a `?` in the middle, for text; tags and quoted keys keep theirs.
-_FLOW_TEXT = re.compile(
-    r"""![^\s,\[\]{}]*                       # a tag: leave it alone
+_FLOW_TEXT = r"""(?x)
+    ![^\s,\[\]{}]*                       # a tag: leave it alone
     | (?<=[^\s"'\[\]{},]):(?=[^\s,\[\]{}])   # a:b
     | \?(?=[^\s]) | (?<=[^\s,\[{?:-])[ \t]*\?(?=\s|$)   # what? and `what ?`
-    """,
-    re.VERBOSE,
-)
+    """
 
 
 def _stand_ins(text: str, wanted: str) -> dict[str, str]:
@@ -124,13 +121,13 @@ def mask(text: str, flow: bool = False) -> Masked:
     if BAD_CHARACTER.search(text):
         text = BAD_CHARACTER.sub("\ufffd", text)
     text = with_line_feeds(text)
-    if not text.isascii() and _HAS_SEPARATOR.search(text):
+    if not text.isascii() and any(char in text for char in _SEPARATORS):
         masks = _stand_ins(text, _SEPARATORS)
         back = {ord(stand_in): char for char, stand_in in masks.items()}
         text = text.translate({ord(char): stand_in for char, stand_in in masks.items()})
     if flow and ("{" in text or "[" in text):
         masks = _stand_ins(text, ":?")
-        changed = _FLOW_TEXT.sub(lambda m: _masked_flow(m.group(), masks), text)
+        changed = re.sub(_FLOW_TEXT, lambda m: _masked_flow(m.group(), masks), text)
         if changed != text:
             text = changed
             back |= {ord(stand_in): char for char, stand_in in masks.items()}
@@ -169,7 +166,7 @@ def mask_tab(masked: Masked, failure: Failure, pure: bool) -> Masked | None:
 def with_line_feeds(text: str) -> str:
     """Return ``text``, of the same length, with each CR that is no part of a CRLF replaced by LF."""
     if "\r" in text and text.count("\r") != text.count("\r\n"):
-        return _LONE_CR.sub("\n", text)
+        return re.sub(_LONE_CR, "\n", text)
     return text
 
 

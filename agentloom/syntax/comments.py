@@ -9,17 +9,19 @@ from agentloom.syntax.aliases import walk
 from agentloom.syntax.nodes import Comment, Node, Scalar
 from agentloom.text import Span
 
-_CANDIDATE = re.compile(r"(?:(?<=[ \t\r\n\ufeff])|\A)#[^\r\n]*")
-_LINE_END = re.compile(r"[\r\n]|\Z")
+# Compiled where they are used: comments matter where one of them is a suppression.
+_CANDIDATE = r"(?:(?<=[ \t\r\n\ufeff])|\A)#[^\r\n]*"
+_LINE_END = r"[\r\n]|\Z"
 
 
 def find_comments(text: str, node: Node | None) -> Iterator[Comment]:
     """Yield the comments of ``text`` in order; ``node`` holds its nodes, in the same offsets."""
     if "#" not in text:
         return
+    candidates = re.compile(_CANDIDATE)
     taken = _taken(text, node)
     at = position = 0
-    while match := _CANDIDATE.search(text, position):
+    while match := candidates.search(text, position):
         start, position = match.span()
         while at < len(taken) and taken[at].end <= start:
             at += 1
@@ -38,7 +40,7 @@ def _taken(text: str, node: Node | None) -> list[Span]:
         if isinstance(found, Scalar) and "#" in found.raw:
             start, end = found.span
             if found.style in ("literal", "folded"):
-                start = _LINE_END.search(text, start).end()  # type: ignore[union-attr]
+                start = re.compile(_LINE_END).search(text, start).end()  # type: ignore[union-attr]
                 if start >= end:
                     continue
             taken.append(Span(start, end))

@@ -34,11 +34,11 @@ _STYLES: dict[str | None, Style] = {
 }
 _BLOCKS = ("literal", "folded")
 _GAP = re.compile(r"(?:[ \t\r\n]|(?<![^ \t\r\n])#[^\r\n]*)*")
-_PROPERTY = re.compile(r"[^ \t\r\n,\[\]{}]+|!<[^>]*>")
+_PROPERTY = r"[^ \t\r\n,\[\]{}]+|!<[^>]*>"
 _BREAK = re.compile(r"[\r\n]")
 _FIRST_LINE = re.compile(r"(?:\r\n|\r|\n)( *)(?=[^ \r\n])")
 _FIRST_VALUE_LINE = re.compile(r"(?:\A|\n)( *)(?=[^ \n])")
-_NOT_A_NAME = re.compile(r"[^0-9A-Za-z_-]")
+_NOT_A_NAME = r"[^0-9A-Za-z_-]"
 
 
 class Composed:
@@ -246,7 +246,7 @@ def _behind_gap(text: str, at: int) -> int:
 
 def _check_name(name: str, span: Span | None, pure: bool) -> None:
     # The C parser refuses such names by itself; the pure one takes them.
-    if pure and span is not None and (bad := _NOT_A_NAME.search(name)):
+    if pure and span is not None and (bad := re.search(_NOT_A_NAME, name)):
         raise _Refused("did not find expected alphabetic or numeric character", span.start + 1 + bad.start())
 
 
@@ -255,7 +255,7 @@ def _skip_properties(text: str, at: int, anchor: object, tag: object, limit: int
     found: Span | None = None
     for _ in range((anchor is not None) + (tag is not None)):
         at = _behind_gap(text, at)
-        match = _PROPERTY.match(text, at)
+        match = re.compile(_PROPERTY).match(text, at)
         if match is None:
             break
         if text[at] == "&":

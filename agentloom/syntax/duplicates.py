@@ -12,8 +12,8 @@ from agentloom.text import Span
 MOST = 50
 """Findings per mapping; whoever repeats more keys than that has another problem."""
 
-_LINE_END = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
-_BEHIND = re.compile(r"[ \t\r\n]*,[ \t]*")
+_LINE_END = r"[^\r\n]*(?:\r\n|\r|\n)?"
+_BEHIND = r"[ \t\r\n]*,[ \t]*"
 
 
 def duplicate_keys(text: str, mapping: Mapping) -> list[Finding]:
@@ -91,12 +91,12 @@ def extent(text: str, mapping: Mapping, at: int) -> Span:
         comma = _back_over_blanks(text, start)
         if text[comma - 1 : comma] == ",":
             return Span(_back_over_blanks(text, comma - 1), end)
-        behind = _BEHIND.match(text, end)
+        behind = re.compile(_BEHIND).match(text, end)
         return Span(start, behind.end() if behind else end)
     line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     if text[line:start].strip(" \t"):
         line = start  # shares its line with a dash: the dash stays
-    tail = _LINE_END.match(text, end)
+    tail = re.compile(_LINE_END).match(text, end)
     return Span(line, tail.end() if tail else end)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from agentloom.diagnostics import Edit, Finding, Fix
 from agentloom.syntax.backend import BAD_CHARACTER, Failure
@@ -67,7 +66,7 @@ PROBLEMS: tuple[tuple[str, str], ...] = (
 )
 OTHERWISE = "this can't be read as YAML; check the quotes, brackets and indentation around it"
 
-_WORD = re.compile(r"[^\s]+")
+_WORD = r"[^\s]+"
 
 
 def words_for(failure: Failure) -> str:
@@ -92,7 +91,7 @@ def place_of(text: str, failure: Failure) -> Span:
         at -= 1
     while at > 0 and text[at - 1] not in " \t\r\n" and failure.at > at:
         at -= 1
-    word = _WORD.match(text, at)
+    word = re.compile(_WORD).match(text, at)
     return Span(at, word.end() if word else min(at + 1, len(text)))
 
 
@@ -121,6 +120,8 @@ def bad_characters(text: str) -> list[Finding]:
 
 
 def _name(char: str) -> str:
+    import unicodedata  # only here
+
     code = f"U+{ord(char):04X}"
     if char == "\0":
         return f"the null character ({code})"
@@ -149,6 +150,6 @@ def broken_directive(text: str, failure: Failure) -> Finding:
     start = text.index("%")
     if "document start" not in failure.problem:
         return syntax_error(text, failure)
-    word = _WORD.match(text, start)
+    word = re.compile(_WORD).match(text, start)
     message = "a line of `%` needs a line of `---` between itself and the document; add it, or remove the line"
     return Finding("AL001", Span(start, word.end() if word else start + 1), message)

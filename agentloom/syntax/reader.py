@@ -11,7 +11,6 @@ from agentloom.syntax.assembly import PlacedPart, assemble, assemble_whole, in_o
 from agentloom.syntax.backend import Failure, parses, with_line_feeds
 from agentloom.syntax.compose import TOO_DEEP, compose
 from agentloom.syntax.faults import bad_characters, broken_directive, extra_document
-from agentloom.syntax.flow import bracket_end, open_place, quote_end
 from agentloom.syntax.moving import moved
 from agentloom.syntax.parts import Part, read_part, recovered_part
 from agentloom.syntax.pieces import Body, Kind, Piece, column_of, cut, find_body, split_strays
@@ -25,7 +24,7 @@ LARGE = 20_000
 MOST_SEARCHES = 20
 """Open quotes and brackets whose end is looked for in later pieces; each search may go through the whole text."""
 
-_PRELUDE_LINES = re.compile(r"^%[^\r\n]*|^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_PRELUDE_LINES = r"(?m)^%[^\r\n]*|^---(?=[ \t\r\n]|\Z)"
 
 
 def read(text: str) -> Tree:
@@ -119,6 +118,8 @@ class Reader:
 
     def _mended(self, text: str, pieces: list[Piece], placed: list[PlacedPart]) -> list[PlacedPart]:
         """Return the parts with every broken one joined to those that its quote or bracket reaches into, or else recovered."""
+        from agentloom.syntax.flow import open_place
+
         mended: list[PlacedPart] = []
         searches = MOST_SEARCHES
         at = 0
@@ -155,7 +156,7 @@ class Reader:
         findings = bad_characters(chunk)
         if isinstance(composed, Failure) and body.directives:
             findings.append(broken_directive(chunk, composed))
-            chunk = _PRELUDE_LINES.sub(lambda match: " " * len(match[0]), chunk)
+            chunk = re.sub(_PRELUDE_LINES, lambda match: " " * len(match[0]), chunk)
             composed = compose(chunk, self._pure)
         if isinstance(composed, Failure):
             from agentloom.syntax.recovery import recover  # nine modules that only broken texts need
@@ -171,6 +172,8 @@ class Reader:
 
 def _last_piece(text: str, pieces: list[Piece], at: int, opened: int) -> int:
     """Return which piece holds the end of what is open at ``opened`` in piece ``at``; -1 when it does not end among its like."""
+    from agentloom.syntax.flow import bracket_end, quote_end
+
     kind = pieces[at].kind
     stop = at
     while stop + 1 < len(pieces) and pieces[stop + 1].kind == kind:

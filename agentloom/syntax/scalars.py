@@ -1,4 +1,4 @@
-"""Where each character of a scalar's value stands in the text, for every style; also its meaning and its spelling.
+"""Where each character of a scalar's value stands in the text, for every style.
 
 The mapping is read off ``Scalar.raw``. Text offsets are those of the scalar's ``span``; a value offset counts code points of
 ``Scalar.value``.
@@ -12,11 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agentloom.syntax.nodes import Scalar
-from agentloom.syntax.quoting import quote, requote
-from agentloom.syntax.resolve import resolve
 from agentloom.text import Span
-
-__all__ = ["Places", "places", "quote", "requote", "resolve", "text_offset", "text_span", "value_offset"]
 
 
 class Places(NamedTuple):
@@ -29,12 +25,10 @@ class Places(NamedTuple):
 
 
 _LINE = re.compile(r"\r\n|\r|\n")
-_FOLD = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*")
-_SINGLE = re.compile(r"''|[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*")
-_DOUBLE = re.compile(
-    r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|(?:\r\n|\r|\n)[ \t\r\n]*|.)|[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*",
-    re.DOTALL,
-)
+# Compiled where they are used: few files have escapes, or quoted texts over several lines.
+_FOLD = r"[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*"
+_SINGLE = rf"''|{_FOLD}"
+_DOUBLE = rf"\\(?:x[0-9A-Fa-f]{{2}}|u[0-9A-Fa-f]{{4}}|U[0-9A-Fa-f]{{8}}|(?:\r\n|\r|\n)[ \t\r\n]*|(?s:.))|{_FOLD}"
 _EMPTY_LINE = re.compile(r"( *)(?:\r\n|\r|\n)")
 
 _last: tuple[Scalar, Places] | None = None
@@ -121,9 +115,9 @@ def places(scalar: Scalar) -> Places:
     return found
 
 
-def _flow(raw: str, at: int, stop: int, special: re.Pattern[str], starts: list[int], ends: list[int]) -> None:
+def _flow(raw: str, at: int, stop: int, special: str, starts: list[int], ends: list[int]) -> None:
     """Add the places of a plain or quoted scalar's characters; ``special`` finds what is not written as itself."""
-    for match in special.finditer(raw, at, stop):
+    for match in re.compile(special).finditer(raw, at, stop):
         begin, end = match.span()
         starts.extend(range(at, begin))
         ends.extend(range(at + 1, begin + 1))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from agentloom.diagnostics import Finding
+from agentloom.records import record
 from agentloom.syntax.nodes import Comment, Mapping, Node, Scalar, Sequence
 
 
@@ -34,7 +35,7 @@ class Placed(NamedTuple):
     node: Node
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class Tree:
     """A text and its nodes.
 
@@ -48,8 +49,8 @@ class Tree:
     steps: tuple[Placed, ...] = ()
     findings: tuple[Finding, ...] = ()
     whole: bool = True
-    materialise: Callable[[], Node | None] | None = field(default=None, repr=False, compare=False)
-    find_comments: Callable[[], tuple[Comment, ...]] | None = field(default=None, repr=False, compare=False)
+    materialise: Callable[[], Node | None] | None = None
+    find_comments: Callable[[], tuple[Comment, ...]] | None = None
 
     @cached_property
     def root(self) -> Node | None:
