@@ -18,7 +18,7 @@ Tag = Literal["unnecessary"]
 LONGEST_WORD = 120
 """Code points of the user's own text that a message repeats between backticks."""
 
-_QUOTED = re.compile(r"`([^`]*)`")
+_QUOTED = r"`([^`]*)`"
 
 
 class Severity(IntEnum):
@@ -105,7 +105,7 @@ def in_one_line(message: str) -> str:
     """Return a message on one line, long words of the user's shortened: a whole prompt may stand where a word was meant."""
     if len(message) <= LONGEST_WORD and message.isprintable():
         return message
-    return "".join(c if c.isprintable() else " " for c in _QUOTED.sub(_shortened, message))
+    return "".join(c if c.isprintable() else " " for c in re.sub(_QUOTED, _shortened, message))
 
 
 def _shortened(found: re.Match[str]) -> str:

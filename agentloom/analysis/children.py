@@ -39,7 +39,7 @@ def inline_child(step: Step) -> Tree | None:
 Analyze = Callable[[Source, "ChildReader"], WorkflowDocument]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class ChildReader:
     """Reads child files for one analysis; ``stack`` holds the files that lead here, ``seen`` every file asked for."""
 

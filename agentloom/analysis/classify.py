@@ -13,17 +13,15 @@ LOOK_AT = 200_000
 
 _WORKFLOW_NAMES = (".loom.yaml", ".loom.yml", ".agentloom.yaml", ".agentloom.yml")
 _AGENT_NAMES = (".agent.yaml", ".agent.yml")
-_MODELINE = re.compile(
-    r"^[ \t]*#[ \t]*(?:agentloom\b|(?:yaml-language-server:[ \t]*)?\$schema[:=].*?(?P<kind>workflow|agent)\.schema\.json)",
-    re.MULTILINE,
-)
-_STEPS = re.compile(r"^steps[ \t]*:(?P<rest>.*)$", re.MULTILINE)
-_ITEM = re.compile(r"^[ \t]*-(?:[ \t]+(?:[&*!]\S+[ \t]+)*(?P<first>.*))?$")
-_KEY = re.compile(r"^\s*(?:[-{,]\s*)*[\"']?(id|type)[\"']?\s*:")
-_INLINE_ID = re.compile(r"[{,]\s*[\"']?id[\"']?\s*:")
-_INLINE_TYPE = re.compile(r"[{,]\s*[\"']?type[\"']?\s*:")
+# Compiled where they are used: files that are named as ours are not looked at.
+_MODELINE = r"(?m)^[ \t]*#[ \t]*(?:agentloom\b|(?:yaml-language-server:[ \t]*)?\$schema[:=].*?(?P<kind>workflow|agent)\.schema\.json)"
+_STEPS = r"(?m)^steps[ \t]*:(?P<rest>.*)$"
+_ITEM = r"^[ \t]*-(?:[ \t]+(?:[&*!]\S+[ \t]+)*(?P<first>.*))?$"
+_KEY = r"^\s*(?:[-{,]\s*)*[\"']?(id|type)[\"']?\s*:"
+_INLINE_ID = r"[{,]\s*[\"']?id[\"']?\s*:"
+_INLINE_TYPE = r"[{,]\s*[\"']?type[\"']?\s*:"
 _TYPES = "llm_call|router|tool|subworkflow|approval_gate|embed|agent"
-_STEP_TYPE = re.compile(rf"\btype[\"']?\s*:\s*[\"']?(?:{_TYPES})\b")
+_STEP_TYPE = rf"\btype[\"']?\s*:\s*[\"']?(?:{_TYPES})\b"
 
 
 def classify(text: str, path: Path | None, settings: Settings, language_id: str | None = None) -> FileKind | None:
@@ -41,7 +39,7 @@ def classify(text: str, path: Path | None, settings: Settings, language_id: str 
             return _by_looks(text) or "workflow"
     if language_id == "agentloom":
         return _by_looks(text) or "workflow"
-    said = _MODELINE.search(text, 0, LOOK_AT)
+    said = re.compile(_MODELINE).search(text, 0, LOOK_AT)
     if said:
         if said["kind"]:
             return "agent" if said["kind"] == "agent" else "workflow"
@@ -50,7 +48,7 @@ def classify(text: str, path: Path | None, settings: Settings, language_id: str 
 
 
 def _by_looks(text: str) -> FileKind | None:
-    steps = _STEPS.search(text, 0, LOOK_AT)
+    steps = re.compile(_STEPS).search(text, 0, LOOK_AT)
     if steps is None:
         if re.search(r"^system_prompt[ \t]*:", text, re.MULTILINE) and re.search(r"^name[ \t]*:", text, re.MULTILINE):
             return "agent"
@@ -60,14 +58,14 @@ def _by_looks(text: str) -> FileKind | None:
     rest = steps["rest"].strip()
     if rest and not rest.startswith("#"):
         inline = text[steps.start() : steps.start() + 4_000]
-        both = _INLINE_ID.search(inline) and _INLINE_TYPE.search(inline)
+        both = re.search(_INLINE_ID, inline) and re.search(_INLINE_TYPE, inline)
         return "workflow" if both else None
     return "workflow" if _items_look_like_steps(text[steps.end() : LOOK_AT]) else None
 
 
 def _flow_looks(text: str) -> FileKind | None:
     if re.search(r"[{,]\s*[\"']?steps[\"']?\s*:", text):
-        return "workflow" if _INLINE_ID.search(text) and _STEP_TYPE.search(text) else None
+        return "workflow" if re.search(_INLINE_ID, text) and re.search(_STEP_TYPE, text) else None
     return None
 
 
@@ -77,20 +75,21 @@ def _items_look_like_steps(text: str) -> bool:
     `type` alone is not enough and `id` alone neither: CI files of other tools have lists called `steps` too; one whose items
     carry `id` and `type` with a value that is no step type of ours still counts, since that may be a typing mistake.
     """
+    item_of, key_of = re.compile(_ITEM).match, re.compile(_KEY).match
     seen: set[str] = set()
     for count, line in enumerate(text.splitlines()):
         if count > 2_000 or (line and line[0] not in " \t-#\r\n" and line.strip()):
             break
-        item = _ITEM.match(line)
+        item = item_of(line)
         if item:
             seen.clear()
             first = item["first"] or ""
             if first.startswith("{"):
-                if _INLINE_ID.search(first):
+                if re.search(_INLINE_ID, first):
                     seen.add("id")
-                if _INLINE_TYPE.search(first):
+                if re.search(_INLINE_TYPE, first):
                     seen.add("type")
-        key = _KEY.match(line)
+        key = key_of(line)
         if key:
             seen.add(key[1])
         if {"id", "type"} <= seen:

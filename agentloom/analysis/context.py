@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
 from agentloom.analysis.settings import Settings
+from agentloom.records import record
 from agentloom.syntax.decode import decode
 
 ReadText = Callable[[Path], str]
@@ -40,14 +41,14 @@ class ToolLike(Protocol):
     def parameters(self) -> Mapping[str, Any]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Context:
     """The surroundings of one document. Never the working directory, the clock, the network or the environment.
 
     ``read_text`` reads open buffers first and the disk second; ``list_folder`` serves did-you-mean among neighbours.
     """
 
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = Settings()
     read_text: ReadText = read_from_disk
     exists: Callable[[Path], bool] = Path.exists
     list_folder: Callable[[Path], Iterable[str]] = list_on_disk

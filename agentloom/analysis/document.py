@@ -14,6 +14,7 @@ from agentloom.analysis.symbols import Leaf, Occurrence
 from agentloom.diagnostics import Diagnostic, Finding, has_errors
 from agentloom.language.paths import is_name
 from agentloom.model.catalogue import Block
+from agentloom.records import record
 from agentloom.syntax.nodes import Mapping as MappingNode
 from agentloom.syntax.nodes import Node, Scalar
 from agentloom.syntax.scalars import text_span
@@ -130,7 +131,7 @@ class Child(NamedTuple):
     loop: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class WorkflowDocument:
     """One analysed version of a file.
 

@@ -21,7 +21,7 @@ from agentloom.text import Span, newline_of
 Edits = tuple[Edit, ...]
 Fields = MappingABC[str, "HasKeyAndValue"]
 
-_COMMA = re.compile(r"\s*,")
+_COMMA = r"\s*,"
 
 
 class HasKeyAndValue(Protocol):
@@ -321,7 +321,7 @@ def _out_of_flow(text: str, parts: Sequence_[Span], at: int, close: int) -> Edit
             return ()
         start = parts[at - 1].end + comma
         return (Edit(Span(start, start + 1), ""), Edit(part, ""))
-    trailing = _COMMA.match(text, part.end, close)
+    trailing = re.compile(_COMMA).match(text, part.end, close)
     return (Edit(Span(part.start, trailing.end() if trailing else part.end), ""),)
 
 

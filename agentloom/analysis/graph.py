@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from agentloom.records import record
 
-@dataclass(frozen=True)
+
+@record(slots=False)
 class Graph:
     """Steps and their dependencies, both in file order; unknown names and self-dependencies are left out.
 

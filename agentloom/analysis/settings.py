@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from agentloom.diagnostics import SEVERITY_BY_WORD, Severity
 from agentloom.similar import closest
@@ -18,7 +18,7 @@ SETTINGS_FILE = "agentloom.toml"
 PROJECT_FILE = "pyproject.toml"
 KEYS = ("select", "ignore", "severity", "workflows", "tools", "known_state", "providers")
 # A project that only depends on us has no settings: not worth 4 ms for importing a TOML reader.
-_TABLE = re.compile(rb"tool[\s\"'.]*agentloom|^\s*\[\s*tool\s*\]", re.MULTILINE)
+_TABLE = rb"(?m)tool[\s\"'.]*agentloom|^\s*\[\s*tool\s*\]"
 PROVIDER_KEYS = (
     "base_url",
     "api_key_env",
@@ -31,17 +31,16 @@ PROVIDER_KEYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What a project sets. ``path`` is the file the settings came from; ``problems`` what was wrong in it, in plain words."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    severity: Mapping[str, Severity] = field(default_factory=dict)
+    severity: Mapping[str, Severity] = MappingProxyType({})
     workflows: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     known_state: tuple[str, ...] = ()
-    providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    providers: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     path: Path | None = None
     problems: tuple[str, ...] = ()
 
@@ -92,7 +91,7 @@ def read_settings_file(path: Path) -> Settings | None:
         data = path.read_bytes()
     except OSError:
         return None
-    if path.name == PROJECT_FILE and not _TABLE.search(data):
+    if path.name == PROJECT_FILE and not re.search(_TABLE, data):
         return None
     import tomllib  # only for projects that have settings
 

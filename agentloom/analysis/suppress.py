@@ -17,8 +17,9 @@ from agentloom.syntax.tree import Tree
 from agentloom.text import LineTable, Span
 
 _MARK = "agentloom:"
-_DIRECTIVE = re.compile(r"#\s*agentloom:\s*(?P<verb>ignore-file|ignore)\b\s*(?:\[(?P<codes>[^\]]*)\])?")
-_WORD = re.compile(r"[^\s,]+")
+# Compiled where they are used: few files have such a comment.
+_DIRECTIVE = r"#\s*agentloom:\s*(?P<verb>ignore-file|ignore)\b\s*(?:\[(?P<codes>[^\]]*)\])?"
+_WORD = r"[^\s,]+"
 
 
 class Suppression(NamedTuple):
@@ -74,7 +75,7 @@ def suppressions(tree: Tree, lines: LineTable) -> tuple[Suppression, ...]:
 def _of_comments(tree: Tree, lines: LineTable, comments: Iterable[Comment]) -> Iterator[Suppression]:
     below = 0
     for comment in comments:
-        for found in _DIRECTIVE.finditer(comment.text):
+        for found in re.finditer(_DIRECTIVE, comment.text):
             if found["verb"] == "ignore-file":
                 covers: Span | None = None
             elif comment.own_line:
@@ -88,7 +89,7 @@ def _of_comments(tree: Tree, lines: LineTable, comments: Iterable[Comment]) -> I
                 yield Suppression("AL", Span(at, at), comment.span, covers)
                 continue
             start = comment.span.start + found.start("codes")
-            for word in _WORD.finditer(codes):
+            for word in re.finditer(_WORD, codes):
                 yield Suppression(word[0], Span(start + word.start(), start + word.end()), comment.span, covers)
 
 

@@ -32,10 +32,11 @@ MAX_DEPTH: Final = 100
 """How deep arguments may nest."""
 
 _CACHED_LENGTH = 8_000
-_CANDIDATE = re.compile(r"\{(?:state[.\[]|(?=[^\W\d]))")
-_HALF_PATH = re.compile(r"state(?:\.[\w\-]+|\[[\w\-]+\])*(?:\.|\[[\w\-]*)")
-_STATE_END = re.compile(r"[{}\n\r]")
-_FLAT = re.compile(r"\{[^\W\d][\w\-]*(?:\.[\w\-]+|\[[^\[\]{}\s\"']+\])*(?:![rs])?(?::[^\s{}][^{}\n\r]*)?\}")
+# Compiled where they are used: only tools and subworkflows take such values.
+_CANDIDATE = r"\{(?:state[.\[]|(?=[^\W\d]))"
+_HALF_PATH = r"state(?:\.[\w\-]+|\[[\w\-]+\])*(?:\.|\[[\w\-]*)"
+_STATE_END = r"[{}\n\r]"
+_FLAT = r"\{[^\W\d][\w\-]*(?:\.[\w\-]+|\[[^\[\]{}\s\"']+\])*(?:![rs])?(?::[^\s{}][^{}\n\r]*)?\}"
 
 
 def parse_argument(value: str) -> Template:
@@ -120,7 +121,7 @@ def _parse(value: str) -> Template:
     pieces: list[Piece] = []
     faults: list[Fault] = []
     notes: list[Fault] = []
-    still_open = [open_reference(value, 0)._replace(bare=True)] if _HALF_PATH.fullmatch(value) else []
+    still_open = [open_reference(value, 0)._replace(bare=True)] if re.fullmatch(_HALF_PATH, value) else []
     literal: list[str] = []
     at = 0
     for span, read in _fields(value):
@@ -161,11 +162,12 @@ def _parse(value: str) -> Template:
 
 def _fields(value: str) -> Iterator[tuple[Span, Placeholder | Fault]]:
     """Yield each stretch that is a placeholder, or a broken one of the state, from left to right."""
+    candidates = re.compile(_CANDIDATE)
     at = 0
-    while (found := _CANDIDATE.search(value, at)) is not None:
+    while (found := candidates.search(value, at)) is not None:
         start = found.start()
         if found.end() > start + 1:
-            stop = _STATE_END.search(value, found.end())
+            stop = re.compile(_STATE_END).search(value, found.end())
             if stop is None or stop.group() != "}":
                 end = stop.start() if stop else len(value)
                 half = open_reference(value, start + 1)
@@ -178,7 +180,7 @@ def _fields(value: str) -> Iterator[tuple[Span, Placeholder | Fault]]:
             yield span, read_field(value, *span)
             at = span.end
             continue
-        flat = _FLAT.match(value, start)
+        flat = re.compile(_FLAT).match(value, start)
         read = read_field(value, *flat.span()) if flat else None
         if flat is not None and isinstance(read, Placeholder):
             yield Span(*flat.span()), read

@@ -26,10 +26,11 @@ _CACHED_LENGTH = 8_000
 _STOP = re.compile(r"[{}\n\r]")
 _ROOT_END = re.compile(r"[.\[\]!:]")
 _STATE = re.compile(r"state[.\[]")
-_HALF_END = re.compile(r"[^\w\-.\[\]]")
-_WORDS = re.compile(rf"{NAME.pattern}(?: +{NAME.pattern})*")
-_SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?([0-9]+)?[,_]?(?:\.([0-9]+))?[bcdeEfFgGnosxX%]?", re.DOTALL)
-_EMBEDDED = re.compile(r"\{(?:state[.\[][^{}\n\r]*|[^\W\d][\w\-]*(?:\.[\w\-]+|\[[^\[\]{}\s\"']+\])*)\}")
+# Compiled where they are used: few templates need them.
+_HALF_END = r"[^\w\-.\[\]]"
+_WORDS = rf"{NAME.pattern}(?: +{NAME.pattern})*"
+_SPEC = r"(?s)(?:.?[<>=^])?[-+ ]?z?#?0?([0-9]+)?[,_]?(?:\.([0-9]+))?[bcdeEfFgGnosxX%]?"
+_EMBEDDED = r"\{(?:state[.\[][^{}\n\r]*|[^\W\d][\w\-]*(?:\.[\w\-]+|\[[^\[\]{}\s\"']+\])*)\}"
 
 
 class Placeholder(NamedTuple):
@@ -129,7 +130,7 @@ def open_reference(value: str, start: int) -> Placeholder:
     first = NAME.match(value, start)
     end = first.end() if first else start
     is_state = first is not None and first.group() == "state"
-    limit = _HALF_END.search(value, end)
+    limit = re.compile(_HALF_END).search(value, end)
     parts, spans, reached, fault = scan_segments(value, end, limit.start() if limit else len(value))
     if fault is not None:
         reached = max(reached, fault.span.end)
@@ -170,7 +171,7 @@ def read_field(value: str, start: int, end: int) -> Placeholder | Fault:
         return _literal(value, start, end, "no state key is named; double the braces to write them as text")
     is_state = root == "state"
     if not is_state:
-        if _WORDS.fullmatch(root.strip(" ")) is None:
+        if re.fullmatch(_WORDS, root.strip(" ")) is None:
             shown = _shown(value[start:end])
             return _literal(value, start, end, f"{shown} is no placeholder; double the braces to write them as text")
         if root.isascii() and root.isdigit():
@@ -218,7 +219,7 @@ def read_field(value: str, start: int, end: int) -> Placeholder | Fault:
 
 def check_spec(spec: str) -> str | None:
     """Return what is wrong with a format spec for any value, or None."""
-    found = _SPEC.fullmatch(spec)
+    found = re.fullmatch(_SPEC, spec)
     if found is None:
         return f"{_shown(spec)} is no format spec; write one such as `.2f`, or double the braces to write them as text"
     for digits in found.groups():
@@ -337,7 +338,7 @@ class _Parser:
                 self._literal.append(value[here])
                 at = here + 1
                 continue
-            inside = _EMBEDDED.match(value, here, end) if value[here] == "{" and here > start else None
+            inside = re.compile(_EMBEDDED).match(value, here, end) if value[here] == "{" and here > start else None
             read = read_field(value, here, inside.end()) if inside else None
             if inside is not None and isinstance(read, Placeholder):
                 cured.append(inside.group())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agentloom.errors import ExpressionError
 from agentloom.language.evaluation import evaluate_tree
 from agentloom.language.tree import (
     Attribute,
     Compare,
+    CompareOperator,
     Conditional,
     Constant,
     Display,
@@ -22,6 +25,24 @@ from agentloom.language.tree import (
     Unary,
     children,
 )
+
+_OPPOSITE: Mapping[CompareOperator, CompareOperator] = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+    "in": "not in",
+    "not in": "in",
+    "is": "is not",
+    "is not": "is",
+}
+
+
+def is_true(tree: Node) -> bool:
+    """Tell whether an expression is just `True`."""
+    return isinstance(tree, Constant) and tree.value is True
 
 
 def constant_truth(tree: Node, value: str) -> bool | None:
@@ -67,6 +88,17 @@ def _reads_state(tree: Node) -> bool:
             return True
         todo.extend(children(node))
     return False
+
+
+def opposites(tree: Node) -> tuple[str, ...]:
+    """Return the canonical texts of expressions that are true whenever this one is false."""
+    found = [canonical_text(Unary(tree.span, "not", tree))]
+    if isinstance(tree, Unary) and tree.operator == "not":
+        found.append(canonical_text(tree.operand))
+    elif isinstance(tree, Compare) and len(tree.rest) == 1:
+        operator, second = tree.rest[0]
+        found.append(canonical_text(Compare(tree.span, tree.first, ((_OPPOSITE[operator], second),))))
+    return tuple(found)
 
 
 def canonical_text(node: Node) -> str:

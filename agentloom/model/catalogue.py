@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from agentloom.model.marks import Mark
+from agentloom.records import record
 
 CATALOGUE_FILE = Path(__file__).with_name("catalogue.json")
 
@@ -79,7 +79,7 @@ class Block(NamedTuple):
     tag: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Catalogue:
     """All blocks. ``workflow`` and ``agent`` are the names of the two file kinds' top blocks; ``steps`` maps type to block name."""
 
@@ -87,7 +87,7 @@ class Catalogue:
     steps: Mapping[str, str]
     workflow: str = "workflow"
     agent: str = "agent"
-    common: tuple[str, ...] = field(default=())
+    common: tuple[str, ...] = ()
     """Keys that every step type has."""
 
     def step(self, type_: str) -> Block | None:

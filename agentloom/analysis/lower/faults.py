@@ -27,9 +27,9 @@ MOST_CHOICES_OFFERED = 10
 
 _TRUE = ("true", "yes", "on", "y", "1")
 _FALSE = ("false", "no", "off", "n", "0")
-_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|m|h)[a-z]*\Z")
+_TIME = r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|m|h)[a-z]*\Z"
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-_MONEY = re.compile(r"(?:USD ?|\$ ?)?([0-9]+(?:\.[0-9]+)?)(?: ?USD| ?\$)?\Z")
+_MONEY = r"(?:USD ?|\$ ?)?([0-9]+(?:\.[0-9]+)?)(?: ?USD| ?\$)?\Z"
 
 
 def wrong_type(node: Node, value: Any, shape: Shape, name: str, item: bool, key: Scalar | None, text: str) -> Finding:
@@ -113,11 +113,11 @@ def _meant(value: Any, kind: str, shape: Shape) -> str | None:
         return "true" if word in _TRUE else "false" if word in _FALSE else None
     if kind == "string" and "number" in wanted:
         duration = shape.mark("duration")
-        time = _TIME.match(text) if duration else None
+        time = re.match(_TIME, text) if duration else None
         if duration and time:
             seconds = float(time[1]) * _SECONDS[time[2]] * (1000 if duration.of == "milliseconds" else 1)
             return f"{seconds:g}" if seconds < 1e6 else None
-        money = _MONEY.match(text) if shape.mark("money") else None
+        money = re.match(_MONEY, text) if shape.mark("money") else None
         return money[1] if money else None
     return None
 

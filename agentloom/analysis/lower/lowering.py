@@ -39,7 +39,7 @@ class At(NamedTuple):
         return At(f"{self.path}.{index}", self.name, None, True)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Lowering:
     """What one walk gathers."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from agentloom.analysis import edits
@@ -12,8 +12,6 @@ from agentloom.analysis.symbols import Leaf
 from agentloom.diagnostics import Finding, Fix
 from agentloom.language.expression import Expression, parse_expression
 from agentloom.language.faults import Fault
-from agentloom.language.tree import Compare, CompareOperator, Constant, Unary
-from agentloom.language.truth import canonical_text
 from agentloom.syntax.scalars import text_span
 from agentloom.text import Span
 
@@ -33,20 +31,6 @@ class Condition(NamedTuple):
     """Whether it is just `True`: meant as a default."""
 
 
-_OPPOSITE: Mapping[CompareOperator, CompareOperator] = {
-    "==": "!=",
-    "!=": "==",
-    "<": ">=",
-    ">=": "<",
-    ">": "<=",
-    "<=": ">",
-    "in": "not in",
-    "not in": "in",
-    "is": "is not",
-    "is not": "is",
-}
-
-
 def _expressions(facts: Facts) -> Iterator[tuple[Leaf, Expression]]:
     for leaf in facts.leaves:
         if isinstance(leaf.value, str) and leaf.shape.mark("expression"):
@@ -55,17 +39,20 @@ def _expressions(facts: Facts) -> Iterator[tuple[Leaf, Expression]]:
 
 def conditions(facts: Facts) -> list[Condition]:
     """Return the conditions of a router, in order."""
-    return [
-        Condition(
-            _text_of(leaf),
-            expression.constant,
-            expression.canonical,
-            _opposites(expression) if expression.canonical else (),
-            isinstance(expression.tree, Constant) and expression.tree.value is True,
-        )
-        for leaf, expression in _expressions(facts)
-        if leaf.key.startswith("conditions.")
-    ]
+    found = [(leaf, expression) for leaf, expression in _expressions(facts) if leaf.key.startswith("conditions.")]
+    return [_condition(leaf, expression) for leaf, expression in found]
+
+
+def _condition(leaf: Leaf, expression: Expression) -> Condition:
+    from agentloom.language.truth import is_true, opposites  # loaded with the first router; most files have none
+
+    return Condition(
+        _text_of(leaf),
+        expression.constant,
+        expression.canonical,
+        opposites(expression.tree) if expression.canonical else (),
+        is_true(expression.tree),
+    )
 
 
 def _text_of(leaf: Leaf) -> Span:
@@ -73,17 +60,6 @@ def _text_of(leaf: Leaf) -> Span:
     value = leaf.node.value
     start = len(value) - len(value.lstrip())
     return text_span(leaf.node, start, max(start, len(value.rstrip()))) if value.strip() else leaf.node.span
-
-
-def _opposites(expression: Expression) -> tuple[str, ...]:
-    tree = expression.tree
-    found = [canonical_text(Unary(tree.span, "not", tree))]
-    if isinstance(tree, Unary) and tree.operator == "not":
-        found.append(canonical_text(tree.operand))
-    elif isinstance(tree, Compare) and len(tree.rest) == 1:
-        operator, second = tree.rest[0]
-        found.append(canonical_text(Compare(tree.span, tree.first, ((_OPPOSITE[operator], second),))))
-    return tuple(found)
 
 
 def _of_kind(facts: Facts, kind: str, code: str) -> Iterator[Finding]:

@@ -18,12 +18,12 @@ from agentloom.text import Span
 Meant = Literal["text", "number", "anything"]
 
 _FIRST = frozenset("-+0123456789yYnNoO")
-_BOOLEAN_11 = re.compile(r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)\Z")
-_ZERO_FIRST = re.compile(r"[-+]?0[0-9_]*[0-9]\Z")
-_OCTAL_12 = re.compile(r"[-+]?0o")
-_EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][0-9]+\Z|[-+]?[0-9]+[eE][-+][0-9]+\Z")
-_SIXTIES_11 = re.compile(r"[-+]?[0-9]+(?::[0-5]?[0-9])+(?:\.[0-9]*)?\Z")
-_DATE_11 = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ \tTt][0-9].*)?\Z")
+_BOOLEAN_11 = frozenset(("yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF"))
+# Compiled where they are used: few files have such values.
+_ZERO_FIRST = r"[-+]?0[0-9_]*[0-9]\Z"
+_EXPONENT = r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][0-9]+\Z|[-+]?[0-9]+[eE][-+][0-9]+\Z"
+_SIXTIES_11 = r"[-+]?[0-9]+(?::[0-5]?[0-9])+(?:\.[0-9]*)?\Z"
+_DATE_11 = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ \tTt][0-9].*)?\Z"
 
 
 def version_dependent_scalar(facts: Facts) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def _suspects(node: Node, shape: Shape) -> Iterator[tuple[Scalar, Meant]]:
                 key = entry.key
                 if block is None:
                     todo.append((entry.value, shape.values or _ANYTHING))
-                    if isinstance(key, Scalar) and _is_suspect(key) and _BOOLEAN_11.match(key.raw):
+                    if isinstance(key, Scalar) and _is_suspect(key) and key.raw in _BOOLEAN_11:
                         yield key, "text"
                 else:
                     field = block.get(key.value) if isinstance(key, Scalar) else None
@@ -113,11 +113,11 @@ def _reading(node: Scalar, meant: Meant) -> Iterator[Finding]:
     raw = node.raw
     value = resolve(node)
     if isinstance(value, str):
-        if meant != "number" and _BOOLEAN_11.match(raw):
+        if meant != "number" and raw in _BOOLEAN_11:
             other = "true" if raw.casefold() in ("yes", "on") else "false"
-        elif meant == "text" and _DATE_11.match(raw):
+        elif meant == "text" and re.match(_DATE_11, raw):
             other = "a date"
-        elif meant == "text" and _SIXTIES_11.match(raw):
+        elif meant == "text" and re.match(_SIXTIES_11, raw):
             other = "a number"
         else:
             return
@@ -139,14 +139,14 @@ def _reading(node: Scalar, meant: Meant) -> Iterator[Finding]:
 def _number_elsewhere(raw: str, value: float) -> str:
     """Return what other parsers take a number for; empty when all agree."""
     digits = raw.lstrip("+-")
-    if _ZERO_FIRST.match(raw):
+    if digits[:1] == "0" and re.match(_ZERO_FIRST, raw):
         octal = digits.replace("_", "")
         return "a text to YAML 1.1" if set(octal) & set("89") else f"{int(octal, 8)} to YAML 1.1"
-    if _OCTAL_12.match(raw):
+    if digits.startswith("0o"):
         return "a text to YAML 1.1"
     if "_" in raw:
         return "a text to some"
-    return "a text to some YAML 1.1" if _EXPONENT.match(raw) else ""
+    return "a text to some YAML 1.1" if "e" in raw.lower() and re.match(_EXPONENT, raw) else ""
 
 
 def _written(value: float) -> str:
