@@ -38,6 +38,7 @@ _PROPERTY = r"[^ \t\r\n,\[\]{}]+|!<[^>]*>"
 _BREAK = re.compile(r"[\r\n]")
 _FIRST_LINE = re.compile(r"(?:\r\n|\r|\n)( *)(?=[^ \r\n])")
 _FIRST_VALUE_LINE = re.compile(r"(?:\A|\n)( *)(?=[^ \n])")
+_ESCAPE = r"\\(?:(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
 _NOT_A_NAME = r"[^0-9A-Za-z_-]"
 
 
@@ -147,6 +148,8 @@ def _build(text: str, masked: backend.Masked, get: Any, stack: list[_Frame], pur
             end = event.end_mark.index
             style = _STYLES[event.style]
             nodes += 1
+            if pure and style == "double":
+                _check_escapes(text, start, end)
             if start < end and event.anchor is None and event.ctag is None and style not in _BLOCKS and not back:
                 children.append(Scalar(make_span(Span, (start, end)), event.value, style, text[start:end]))
                 continue
@@ -248,6 +251,13 @@ def _check_name(name: str, span: Span | None, pure: bool) -> None:
     # The C parser refuses such names by itself; the pure one takes them.
     if pure and span is not None and (bad := re.search(_NOT_A_NAME, name)):
         raise _Refused("did not find expected alphabetic or numeric character", span.start + 1 + bad.start())
+
+
+def _check_escapes(text: str, start: int, end: int) -> None:
+    # The C parser refuses escapes of surrogates by itself; the pure one takes them.
+    for match in re.compile(_ESCAPE, re.DOTALL).finditer(text, start, end):
+        if match[1]:
+            raise _Refused("found invalid Unicode character escape code", match.start() + 2)
 
 
 def _skip_properties(text: str, at: int, anchor: object, tag: object, limit: int) -> tuple[Span | None, int]:

@@ -25,8 +25,16 @@ def words_of(text: str, block: Block) -> Span:
     return Span(first.content, content_end(text, first.content, first.end))
 
 
-def colon_repairs(text: str, block: Block) -> Iterator[Repair]:
-    """Yield what may be wrong with the colon of a line that is no entry, when it is plain what was meant."""
+def is_text(text: str, block: Block) -> bool:
+    """Tell whether a line is several words: rather a piece of text than half a key."""
+    return " " in text[slice(*words_of(text, block))]
+
+
+def colon_repairs(text: str, block: Block, guess: bool) -> Iterator[Repair]:
+    """Yield what may be wrong with the colon of a line that is no entry, when it is plain what was meant.
+
+    ``guess`` allows for taking two words for a key and its value.
+    """
     words = words_of(text, block)
     written = text[words.start : words.end]
     if match := _NO_SPACE.match(text, *words):
@@ -43,7 +51,7 @@ def colon_repairs(text: str, block: Block) -> Iterator[Repair]:
             "write a colon",
             Edit(Span(match.end(1), match.end()), ": "),
         )
-    if match := _TWO_WORDS.match(text, *words):
+    if guess and (match := _TWO_WORDS.match(text, *words)):
         yield Repair.of(
             words,
             f"`{match[1]}` has no colon; write `{match[1]}: {match[3]}`",

@@ -31,11 +31,15 @@ _FLOW_KEY = re.compile(
 
 
 class Mended:
-    """A text after mending: its nodes, or None with the last failure, and what was wrong; in the text's own offsets."""
+    """A text after mending: its nodes, or None with the last failure, and what was wrong; in offsets of the text before.
 
-    __slots__ = ("chain", "failure", "findings", "loose", "node")
+    ``text`` is the text with all edits of ``chain``.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("chain", "failure", "findings", "loose", "node", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
         self.node: Node | None = None
         self.findings: list[Finding] = []
         self.loose: list[Alias] = []
@@ -49,7 +53,7 @@ def mend(text: str, at: int, column: int, tail: int = 0, pure: bool = False, fai
     The value ends ``tail`` code points before the end of the text; ``column`` is its key's, -1 in flow style; ``failure``
     why the text does not compose, where that is known.
     """
-    mended = Mended()
+    mended = Mended(text)
     current = text
     composed = failure or compose(text, pure)
     for _ in range(MOST_REPAIRS):
@@ -66,6 +70,7 @@ def mend(text: str, at: int, column: int, tail: int = 0, pure: bool = False, fai
         mended.findings.append(_back(finding, mended.chain))
         mended.chain.append(edited)
         current, composed = edited.text, after
+    mended.text = current
     if isinstance(composed, Failure):
         mended.failure = composed
         return mended
@@ -93,29 +98,41 @@ def _back(finding: Finding, chain: list[Edited]) -> Finding:
     return finding
 
 
-def salvage(text: str, at: int, end: int, mended: Mended, pure: bool = False) -> Node:
+def salvage(mended: Mended, at: int, tail: int = 0, pure: bool = False) -> Node:
     """Return something for a value that could not be mended: the items of its brackets that can be read, or its text.
 
-    Adds what is wrong, and loose aliases, to ``mended``.
+    Arguments as for ``mend``. Adds what is wrong, and loose aliases, to ``mended``.
     """
-    if text[at] in "[{" and (mended.failure is None or mended.failure.problem != TOO_DEEP):
-        closed = bracket_end(text, at, end)
-        if closed > 0 or not mended.findings:
-            return _Flow(text, mended, pure).collection(at, closed if closed > 0 else end, closed > 0)
-    if not mended.findings and mended.failure is not None:
-        mended.findings.append(syntax_error(text, mended.failure))
-    stop = content_end(text, at, end)
-    raw = text[at:stop]
-    return Scalar(Span(at, stop), raw, "plain", raw)
+    text = mended.text
+    end = len(text) - tail
+    closed = bracket_end(text, at, end) if text[at] in "[{" else -1
+    deep = mended.failure is not None and mended.failure.problem == TOO_DEEP
+    findings: list[Finding] = []
+    node: Node
+    if text[at] in "[{" and not deep and (closed > 0 or not mended.findings):
+        flow = _Flow(text, pure)
+        node = flow.collection(at, closed if closed > 0 else end, closed > 0)
+        findings = flow.findings
+        mended.loose.extend(flow.loose)
+    else:
+        stop = content_end(text, at, end)
+        node = Scalar(Span(at, stop), text[at:stop], "plain", text[at:stop])
+    if not findings and not mended.findings and mended.failure is not None:
+        findings = [syntax_error(text, mended.failure)]
+    mended.findings.extend(_back(finding, mended.chain) for finding in findings)
+    for edited in reversed(mended.chain):
+        edited.nodes_back(node)
+    return node
 
 
 class _Flow:
     """Reads a list or mapping in brackets item by item."""
 
-    def __init__(self, text: str, mended: Mended, pure: bool) -> None:
+    def __init__(self, text: str, pure: bool) -> None:
         self.text = text
-        self.mended = mended
         self.pure = pure
+        self.findings: list[Finding] = []
+        self.loose: list[Alias] = []
 
     def collection(self, at: int, end: int, closed: bool) -> Node:
         """Return the collection whose bracket stands at ``at`` and that ends at ``end``."""
@@ -139,7 +156,7 @@ class _Flow:
             if self.text[start:comma].strip():
                 yield start, comma
             elif comma < end:
-                self.mended.findings.append(
+                self.findings.append(
                     Finding(
                         "AL001",
                         Span(comma, comma + 1),
@@ -163,7 +180,7 @@ class _Flow:
         found = mend(chunk, value, -1, 1, self.pure)
         by = start - 1
         if found.node is None and value < len(chunk) - 1:
-            node = salvage(chunk, value, len(chunk) - 1, found, self.pure)
+            node = salvage(found, value, 1, self.pure)
             if opener == "[":
                 found.node = Sequence(Span(0, len(chunk)), (node,), True)
             elif key is not None:
@@ -172,8 +189,8 @@ class _Flow:
                 found.node = Mapping(Span(0, len(chunk)), (Entry(name, node),), True)
         elif found.node is None and found.failure is not None and not found.findings:
             found.findings.append(syntax_error(chunk, found.failure))
-        self.mended.findings.extend(finding.shift(by) for finding in found.findings)
+        self.findings.extend(finding.shift(by) for finding in found.findings)
         memo: dict[int, Node] = {}
         node_moved = moved(found.node, by, memo) if found.node is not None else None
-        self.mended.loose.extend(c for a in found.loose if isinstance(c := memo.get(id(a), a), Alias))
+        self.loose.extend(c for a in found.loose if isinstance(c := memo.get(id(a), a), Alias))
         return node_moved

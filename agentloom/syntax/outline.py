@@ -11,7 +11,15 @@ from agentloom.syntax.backend import Failure
 from agentloom.syntax.compose import Composed, compose
 from agentloom.syntax.duplicates import duplicate_keys
 from agentloom.syntax.edited import Edited
-from agentloom.syntax.line_faults import NO_DASH_SPACE, colon_repairs, dash_repair, misplaced, no_colon, stray_item
+from agentloom.syntax.line_faults import (
+    NO_DASH_SPACE,
+    colon_repairs,
+    dash_repair,
+    is_text,
+    misplaced,
+    no_colon,
+    stray_item,
+)
 from agentloom.syntax.lines import (
     BLOCK_HEADER,
     DASH,
@@ -112,7 +120,7 @@ class Outline:
         value = pick(mended.node) if mended.node is not None else None
         if value is None:
             mended.loose.clear()
-            value = salvage(chunk, at - start, len(chunk), mended, self.pure)
+            value = salvage(mended, at - start, pure=self.pure)
         return self._accept(value, mended.findings, mended.loose, start)
 
     # Lists
@@ -280,7 +288,8 @@ class Outline:
                 strays.extend(deeper)
             else:
                 found, deeper = self._entry(child, silent=prose == first.start)
-                prose = child.end if not found and KEY.match(self.text, first.content) is None else -1
+                is_prose = not found and is_text(self.text, child) and KEY.match(self.text, first.content) is None
+                prose = child.end if is_prose else -1
                 entries.extend(found)
                 strays.extend(deeper)
         start = entries[0].key.span.start if entries else block.first.content
@@ -307,7 +316,7 @@ class Outline:
                 if line.column > column:
                     takes_text = False
                     return False
-                if text[content] in "]}":
+                if text[content] in "]}" and self._is_open(now):
                     return False
                 if now.column < column and line.column < column:
                     return line.column < now.column
@@ -322,6 +331,11 @@ class Outline:
             return True
 
         yield from _children(block, begins)
+
+    def _is_open(self, block: Block) -> bool:
+        """Tell whether a block has more opening brackets than closing ones."""
+        text = self.text[block.first.content : block.end]
+        return text.count("[") + text.count("{") > text.count("]") + text.count("}")
 
     def _entry(self, block: Block, silent: bool) -> tuple[list[Entry], list[Block]]:
         """Return the entries that a key's lines give, mostly one, and list items that stand below it where none can."""
@@ -390,7 +404,7 @@ class Outline:
     def _without_colon(self, block: Block, silent: bool) -> list[Entry]:
         """Return the entries of a line that lacks its colon, when it is plain what was meant."""
         by = block.first.start
-        for repair in colon_repairs(self.text, block):
+        for repair in colon_repairs(self.text, block, not silent):
             edited = Edited(self._chunk(block), [_shifted(edit, -by) for edit in repair.edits])
             last = repair.edits[-1]
             mended = mend(edited.text, last.span.start - by + len(last.text), block.column, pure=self.pure)

@@ -32,7 +32,7 @@ class Repair(NamedTuple):
 TEMPLATE = re.compile(r"\{[ \t]*[A-Za-z_][\w.\[\]\"'-]*[ \t]*\}")
 IN_QUOTES = "put the value in quotes"
 
-_QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\'[^\']*(?:\'\'[^\']*)*\'', re.DOTALL)
+_QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\'[^\']*(?:\'\'[^\']*)*\'(?!\')', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}|\r\n|.)", re.DOTALL)
 _GOOD_ESCAPE = re.compile(
     r"\\(?:[0abt\tnvfre \"/\\N_LP\r\n]|x[0-9A-Fa-f]{2}|u(?![dD][89a-fA-F])[0-9A-Fa-f]{4}|U00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})"
@@ -40,6 +40,7 @@ _GOOD_ESCAPE = re.compile(
 _CLOSERS = re.compile(r"[\]}][\]} \t]*\Z")
 _PSEUDO_KEY = re.compile(r"[^\s:]*:(?=[ \t\r\n]|\Z)")
 _ALIAS = re.compile(r"\*[0-9A-Za-z_-]+\Z")
+_COMMENT = re.compile(r"[ \t]#")
 _WORD = re.compile(r"\S+")
 _DIGIT_ZERO = re.compile(r"[|>][+-]?(0)")
 
@@ -292,12 +293,15 @@ def _block_lines(text: str, at: int, end: int, column: int) -> Iterator[Repair]:
         )
     elif short:
         start = short[0].span.end
-        yield Repair.of(
-            _first_word(text, start, line_end(text, start)),
-            "this line stands further left than the text it belongs to; indent it like the first line",
-            "indent it like the first line",
-            *short,
+        fault, title = (
+            ("the text below its key is not indented; indent it deeper than the key", "indent the text")
+            if indent == column + 1
+            else (
+                "this line stands further left than the text it belongs to; indent it like the first line",
+                "indent it like the first line",
+            )
         )
+        yield Repair.of(_first_word(text, start, line_end(text, start)), fault, title, *short)
 
 
 def _indent_below(text: str, at: int, end: int, column: int) -> int:
@@ -361,4 +365,6 @@ def _plain(text: str, at: int, stop: int, failure: Failure, flow: bool) -> Itera
             )
         yield _in_quotes(text, at, stop, span, "`: ` can't stand in plain text")
     elif at <= failure.at < stop:
-        yield _in_quotes(text, at, stop, _first_word(text, failure.at, stop), "this can't stand in plain text")
+        commented = _COMMENT.search(text, at, failure.at) is not None
+        fault = "text can't go on below a comment" if commented else "this can't stand in plain text"
+        yield _in_quotes(text, at, stop, _first_word(text, failure.at, stop), fault)
