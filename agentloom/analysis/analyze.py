@@ -193,15 +193,15 @@ def _run(rule: Rule, subject: Any, fallback: Span) -> list[Finding]:
 
 
 def _no_mapping(top: Node | None, text: str, kind: FileKind) -> Finding:
-    word = "agent file" if kind == "agent" else "workflow"
-    needs = "`name` and `system_prompt`" if kind == "agent" else "`name` and `steps`"
-    if top is None or (isinstance(top, Scalar) and not top.raw):
+    word = "an agent file" if kind == "agent" else "a workflow"
+    needs = "a `system_prompt`" if kind == "agent" else "`name` and `steps`"
+    if top is None or kind_of(top) == "null":
         at = 1 if text.startswith("\ufeff") else 0
-        return Finding("AL008", Span(at, at), f"the file is empty; a {word} is a mapping with {needs}")
-    what = "a list" if isinstance(top, SequenceNode) else "a text" if isinstance(top, Scalar) else "an alias"
+        return Finding("AL008", Span(at, at), f"the file is empty; {word} is a mapping with {needs}")
+    what = FOUND_WORDS[kind_of(top)]
     end = text.find("\n", top.span.start, top.span.end)
     span = Span(top.span.start, end if end >= 0 else top.span.end)
-    return Finding("AL008", span, f"the file is {what} at the top; a {word} is a mapping with {needs}")
+    return Finding("AL008", span, f"the file is {what} at the top; {word} is a mapping with {needs}")
 
 
 def _no_step(node: Node, span: Span, text: str) -> Finding:
