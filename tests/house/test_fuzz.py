@@ -19,7 +19,7 @@ from agentloom.text import Source
 from tests.conftest import ROOT
 from tests.house.corpus import FOLDERS, files, sound
 
-TEXTS = [path.read_bytes().decode("utf-8") for path in files(*FOLDERS)]
+TEXTS = [path.read_bytes().decode("utf-8", "replace") for path in files(*FOLDERS)]
 
 # What YAML, templates and expressions are made of.
 WORDS = r"""steps: config: retry: conditions: agents: workflow_inline: default: prompt: id: - : ? & * ! { } [ ] " ' # , > | >- |2 %YAML
