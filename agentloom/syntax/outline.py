@@ -181,8 +181,11 @@ class Outline:
             and KEY.match(self.text, now.first.content) is not None
         )
 
-    def _item(self, block: Block) -> list[Node]:
-        """Return the item that begins at a dash, and behind it the items that stand too deep below."""
+    def _item(self, block: Block, moved: bool = False) -> list[Node]:
+        """Return the item that begins at a dash, and behind it the items that stand too deep below.
+
+        ``moved`` tells that the dash was reported already: the key behind it then counts as standing where the keys below it do.
+        """
         found = self._composed(block, lambda node: isinstance(node, Sequence) and len(node.items) == 1)
         if isinstance(found, Sequence):
             return [found.items[0]]
@@ -191,7 +194,10 @@ class Outline:
         behind = behind_properties(self.text, content)
         rest = block.lines[1:]
         if behind < first.end and self.text[behind] != "#":
-            rest = [Line(first.start, behind, first.end, first.next), *rest]
+            start = first.start
+            if moved and rest and rest[0].column >= first.column:
+                start = behind - min(rest[0].column, behind)
+            rest = [Line(start, behind, first.end, first.next), *rest]
         if not rest:
             return [_nothing(min(first.content + 1, first.end))]
         inner = Block(rest, block.end)
@@ -200,7 +206,7 @@ class Outline:
         if KEY.match(self.text, inner.first.content) and not self._is_list(inner):
             node, strays = self._mapping(inner)
             self._check_names(node)
-        elif rest[0].start != first.start or self._is_list(inner):
+        elif rest[0].content > first.end or self._is_list(inner):
             value = self._nested(inner, first.column)
             node, strays = value or _nothing(first.content + 1), []
         else:
@@ -212,7 +218,7 @@ class Outline:
         for stray in strays:
             if self._holds_keys(stray):
                 self.findings.append(misplaced(self.text, stray, first.column))
-                items.extend(self._item(stray))
+                items.extend(self._item(stray, moved=True))
             else:
                 self.findings.append(stray_item(stray))
         return items
@@ -267,6 +273,10 @@ class Outline:
             self.findings.append(stray_item(stray))
         return mapping
 
+    def _is_stray_step(self, block: Block) -> bool:
+        """Tell whether a block begins with a dash and a key: an item that stands too deep, and the keys below it are its own."""
+        return DASH.match(self.text, block.first.content) is not None and self._holds_keys(block)
+
     def _holds_keys(self, stray: Block) -> bool:
         return KEY.match(self.text, behind_blanks(self.text, stray.first.content + 1)) is not None
 
@@ -313,7 +323,7 @@ class Outline:
             nonlocal takes_list, takes_text
             text, content = self.text, line.content
             if now is not None:
-                if line.column > column:
+                if line.column > column or (line.column >= now.column and self._is_stray_step(now)):
                     takes_text = False
                     return False
                 if text[content] in "]}" and self._is_open(now):

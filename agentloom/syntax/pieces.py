@@ -32,6 +32,9 @@ class Body(NamedTuple):
     extra: int
 
 
+MOST_OFF = 3
+"""How many columns a first item may stand further left than the others and still be one of them."""
+
 _MARK = re.compile(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _PRELUDE = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
@@ -43,6 +46,8 @@ _STEPS = re.compile(r"""(?:steps|"steps"|'steps')[ \t]*:[ \t]*(?:\#[^\r\n]*)?(?:
 _BLANKS = re.compile(r"(?:[ \t]*(?:\#[^\r\n]*)?(?:\r\n|\n))*")
 _DASH = re.compile(r"( *)-(?=[ \t\r\n]|\Z)")
 _FIRST_ITEM = re.compile(r"\n( *)-(?=[ \t\r\n]|\Z)")
+_NEXT_ITEM = re.compile(r"\n(?P<blanks> +)-[ \t]+[A-Za-z_]+[ \t]*:(?=[ \t\r\n]|\Z)")
+_OWNER = re.compile(r":[ \t]*(?:[|>][^\r\n]*|#[^\r\n]*)?(?:\r?\n[ \t]*(?:#[^\r\n]*)?)+\Z")
 _ALMOST_ITEM = re.compile(r" *-[A-Za-z{\[\"']")
 _INDENTED = re.compile(r"\n[ \t]+[^ \t\r\n#]")
 _EXPLICIT_START = re.compile(r"[?:](?=[ \t\r\n]|\Z)")
@@ -184,6 +189,9 @@ def _cut_items(text: str, begin: int, at: int, stop: int, pieces: list[Piece]) -
         return False
     dashes = _dashes(text, first_line, stop, column)
     column = _column_of_items(dashes, column)
+    if first is not None and len(dashes) == 1 and (further := _further_right(text, first_line, stop, column)) > column:
+        column = further
+        dashes = [dash for dash in _dashes(text, first_line, stop, column) if dash[1] == column]
     starts = [at for at, width in dashes if width == column]
     if not starts:
         return False
@@ -193,6 +201,20 @@ def _cut_items(text: str, begin: int, at: int, stop: int, pieces: list[Piece]) -
     starts.append(stop)
     pieces.extend([Piece("item", starts[i], starts[i + 1]) for i in range(len(starts) - 1)])
     return True
+
+
+def _further_right(text: str, first_line: int, stop: int, column: int) -> int:
+    """Return the column of the items behind a first one that stands alone, when they stand a bit further right; else ``column``.
+
+    They are no list inside the first item unless a key without a value stands above them.
+    """
+    widths: list[int] = []
+    for found in _NEXT_ITEM.finditer(text, first_line, stop):
+        width = found.end("blanks") - found.start("blanks")
+        if width > column + MOST_OFF or (not widths and _OWNER.search(text, first_line, found.start("blanks"))):
+            break
+        widths.append(width)
+    return widths[0] if len(widths) > 1 and widths.count(widths[0]) == len(widths) else column
 
 
 def _column_of_items(dashes: list[tuple[int, int]], column: int) -> int:
