@@ -83,7 +83,7 @@ class Masked(NamedTuple):
         return value.translate(self.back) if self.back else value
 
 
-BAD_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]|(?<=[\r\n])\ufeff")
+BAD_CHARACTER = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]|(?<=[\r\n])\ufeff"
 """What YAML does not allow, and byte order marks that stand where a line begins in the middle of a text."""
 
 MOST_TABS = 100
@@ -118,8 +118,7 @@ def mask(text: str, flow: bool = False) -> Masked:
     if not flow and _ODD.search(text) is None:
         return Masked(text, _NOTHING, False)
     back: dict[int, str] = {}
-    if BAD_CHARACTER.search(text):
-        text = BAD_CHARACTER.sub("\ufffd", text)
+    text = re.sub(BAD_CHARACTER, "\ufffd", text)
     text = with_line_feeds(text)
     if not text.isascii() and any(char in text for char in _SEPARATORS):
         masks = _stand_ins(text, _SEPARATORS)

@@ -16,7 +16,7 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
 _LOOK_AT = 1_000
 """Bytes looked at for telling UTF-16 without a mark."""
 
-_FIRST_WORD = re.compile(r"\S+")
+_FIRST_WORD = r"\S+"
 CURE = "save the file as UTF-8"
 
 
@@ -65,5 +65,5 @@ def _unmarked(data: bytes) -> str | None:
 
 
 def _first_word(text: str) -> Span:
-    found = _FIRST_WORD.search(text)
+    found = re.search(_FIRST_WORD, text)
     return Span(*found.span()) if found else Span(0, 0)

@@ -104,7 +104,7 @@ def syntax_error(text: str, failure: Failure) -> Finding:
 def bad_characters(text: str) -> list[Finding]:
     """Return a finding for each character of ``text`` that YAML does not allow, at that character."""
     findings: list[Finding] = []
-    for match in BAD_CHARACTER.finditer(text):
+    for match in re.finditer(BAD_CHARACTER, text):
         span = Span(*match.span())
         findings.append(
             Finding(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from agentloom.syntax.lines import KEY
-
 Kind = Literal["entry", "header", "item"]
 """``header`` is the line of ``steps:`` with the comments before its first item; its items follow as pieces."""
 
@@ -143,6 +141,8 @@ def cut(text: str, start: int, end: int) -> list[Piece] | None:
 
 def _is_stray(text: str, at: int, stop: int) -> bool:
     """Tell whether a line at the margin, behind ``steps:``, is no key and has indented lines below: the list goes on there."""
+    from agentloom.syntax.lines import KEY  # with patterns of which correct files mostly need none
+
     return text[at] not in "&*!" and KEY.match(text, at, stop) is None and _INDENTED.search(text, at, stop) is not None
 
 
