@@ -22,18 +22,29 @@ class Occurrence(NamedTuple):
     """One place where a name stands in the text.
 
     ``kind`` is what it names: step, agent, tool, provider, model, file, state. ``key`` is the dotted path of the field it stands
-    in, such as ``conditions.0.target``; ``parts`` the segments of a state path, each with its span in ``part_spans``. Spans are
-    relative to the owner's unit. ``form`` tells in which language the name is written.
+    in, such as ``conditions.0.target``; ``parts`` the segments of a state path, each with its place in ``part_spans``. ``inside``
+    and ``parts_inside`` are places in the value of ``node``, and ``form`` tells in which language the name is written there.
     """
 
     kind: str
     role: Role
     name: str
-    span: Span
     key: str
+    node: Scalar
+    inside: Span
     form: Form = "value"
     parts: tuple[str | int, ...] = ()
-    part_spans: tuple[Span, ...] = ()
+    parts_inside: tuple[Span, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        """The place in the text, relative to the owner's unit. Worked out when it is asked for: most names are in order."""
+        return text_span(self.node, *self.inside)
+
+    @property
+    def part_spans(self) -> tuple[Span, ...]:
+        """The places of ``parts`` in the text, relative to the owner's unit."""
+        return tuple(text_span(self.node, *inside) for inside in self.parts_inside)
 
 
 class Leaf(NamedTuple):
@@ -72,7 +83,7 @@ def occurrences(leaves: Iterable[Leaf]) -> Iterator[Occurrence]:
 
 def _name(leaf: Leaf, kind: str, role: Role) -> Occurrence:
     node = leaf.node
-    return Occurrence(kind, role, node.value, text_span(node, 0, len(node.value)), leaf.key)
+    return Occurrence(kind, role, node.value, leaf.key, node, Span(0, len(node.value)))
 
 
 def _template(leaf: Leaf) -> Iterator[Occurrence]:
@@ -107,9 +118,5 @@ def _state(leaf: Leaf, role: Role) -> Iterator[Occurrence]:
 def _path(
     leaf: Leaf, role: Role, form: Form, span: Span, parts: tuple[str | int, ...], spans: tuple[Span, ...]
 ) -> Occurrence:
-    """Return an occurrence of a state path, its places moved from the value to the text."""
-    node = leaf.node
-    placed = tuple(text_span(node, part.start, part.end) for part in spans)
-    return Occurrence(
-        "state", role, format_path(parts), text_span(node, span.start, span.end), leaf.key, form, parts, placed
-    )
+    """Return an occurrence of a state path; its places are those in the value."""
+    return Occurrence("state", role, format_path(parts), leaf.key, leaf.node, span, form, parts, spans)
