@@ -108,9 +108,9 @@ class _Parts:
             children = self._children(steps, findings)
             document = WorkflowDocument(self.source, self.context, tree, kind, head, steps, graph, children, base=base)
         for rule in MAPPING_RULES:
-            findings.extend(finding.shift(base) for finding in _run(rule, head, head.first))
+            findings.extend(finding.shift(base) for finding in _run(rule, head, head))
         for rule in DOCUMENT_RULES:
-            findings.extend(_run(rule, document, head.first.shift(base)))
+            findings.extend(_run(rule, document, head, base))
         return document
 
     def _steps(self, placed: Iterable[Placed], findings: list[Finding]) -> Iterator[Step]:
@@ -143,7 +143,7 @@ class _Parts:
             facts = lower_step(node, unit)
             found = list(facts.findings)
             for rule in STEP_RULES:
-                found.extend(_run(rule, facts, facts.first))
+                found.extend(_run(rule, facts, facts))
             known = (node, facts, tuple(found))
         self.kept[id(node)] = known
         return known[1], known[2]
@@ -171,8 +171,8 @@ class _Parts:
         return _analyze(source, self.context, cache, "workflow", reader)
 
 
-def _run(rule: Rule, subject: Any, fallback: Span) -> list[Finding]:
-    """Return what a rule finds; a crash becomes one AL900 and a log line, and what it found before that stays."""
+def _run(rule: Rule, subject: Any, where: Facts, base: int = 0) -> list[Finding]:
+    """Return what a rule finds; a crash becomes one AL900, told at ``where``, and a log line; what it found before that stays."""
     check: Callable[[Any], Iterator[Finding]] | None = rule.check
     found: list[Finding] = []
     try:
@@ -186,7 +186,9 @@ def _run(rule: Rule, subject: Any, fallback: Span) -> list[Finding]:
         logging.getLogger(__name__).exception("rule %s crashed", rule.code)
         found.append(
             Finding(
-                "AL900", fallback, f"internal error in the check {rule.code}; the other checks ran, please report it"
+                "AL900",
+                where.first.shift(base),
+                f"internal error in the check {rule.code}; the other checks ran, please report it",
             )
         )
     return found

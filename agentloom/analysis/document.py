@@ -12,7 +12,6 @@ from agentloom.analysis.context import Context
 from agentloom.analysis.graph import Graph
 from agentloom.analysis.symbols import Leaf, Occurrence
 from agentloom.diagnostics import Diagnostic, Finding, has_errors
-from agentloom.language.paths import is_name
 from agentloom.model.catalogue import Block
 from agentloom.records import record
 from agentloom.syntax.nodes import Mapping as MappingNode
@@ -42,12 +41,21 @@ def word_span(node: Node) -> Span:
     return node.span
 
 
+class Dependency(NamedTuple):
+    """A name in `depends_on`, where it stands (relative to the unit), and its number in the list."""
+
+    name: str
+    span: Span
+    number: int
+
+
 @dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Facts:
     """What one mapping (a step, or a document's head) says by itself; spans are relative to its unit.
 
     ``data`` is the mapping as plain values, unknown and wrong ones included. ``block`` describes it (None when the step type
-    isn't known). ``findings`` are those of its shape; ``leaves`` the scalars whose fields carry marks.
+    isn't known). ``findings`` are those of its shape; ``leaves`` the scalars whose fields carry marks, ``expressions`` those of
+    them that are router expressions. ``dependencies`` are the texts in `depends_on`; a lone one, a fault of shape, counts as a list.
     """
 
     node: Node
@@ -58,6 +66,8 @@ class Facts:
     findings: tuple[Finding, ...]
     leaves: tuple[Leaf, ...]
     occurrences: tuple[Occurrence, ...]
+    expressions: tuple[Leaf, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
 
     def text(self, name: str) -> str | None:
         """Return a field's value if it is a text."""
@@ -111,11 +121,8 @@ class Step:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The names in `depends_on` that are texts, as written; a lone text, which is a fault of shape, counts as a list of it."""
-        value = self.facts.data.get("depends_on")
-        if isinstance(value, str):
-            return (value,) if is_name(value) else ()
-        return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+        """The names of the steps that it waits for, as written."""
+        return tuple([dependency.name for dependency in self.facts.dependencies])
 
 
 class Child(NamedTuple):

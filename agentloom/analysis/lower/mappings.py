@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from agentloom.analysis.document import Facts, Located
+from agentloom.analysis.document import Dependency, Facts, Located, word_span
 from agentloom.analysis.lower import faults
 from agentloom.analysis.lower.keys import Owner, check_keys
 from agentloom.analysis.lower.kinds import kind_of
 from agentloom.analysis.lower.lowering import At, Lowering
 from agentloom.analysis.symbols import occurrences
+from agentloom.language.paths import is_name
 from agentloom.model.catalogue import Block, Field, Shape, catalogue
-from agentloom.syntax.nodes import Alias, Mapping, Scalar
+from agentloom.syntax.nodes import Alias, Mapping, Scalar, Sequence
 from agentloom.syntax.tree import Unit
 from agentloom.syntax.values import plain_value
 from agentloom.text import Span
@@ -98,4 +100,21 @@ def _facts(
         findings=tuple(low.findings),
         leaves=tuple(low.leaves),
         occurrences=tuple(occurrences(low.leaves)),
+        expressions=tuple([leaf for leaf in low.leaves if leaf.shape.mark("expression")]),
+        dependencies=tuple(_dependencies(fields.get("depends_on"), data.get("depends_on"))),
     )
+
+
+def _dependencies(located: Located | None, value: Any) -> Iterator[Dependency]:
+    """Yield the texts in `depends_on`; other types are left out, a lone name counts as a list of it."""
+    if located is None:
+        return
+    if isinstance(value, str):
+        if is_name(value):
+            yield Dependency(value, word_span(located.value), 0)
+        return
+    node = located.value.target if isinstance(located.value, Alias) else located.value
+    if isinstance(node, Sequence) and isinstance(value, list):
+        for index, (item, name) in enumerate(zip(node.items, value, strict=False)):
+            if isinstance(name, str):
+                yield Dependency(name, word_span(item), index)

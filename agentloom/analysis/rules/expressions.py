@@ -32,8 +32,8 @@ class Condition(NamedTuple):
 
 
 def _expressions(facts: Facts) -> Iterator[tuple[Leaf, Expression]]:
-    for leaf in facts.leaves:
-        if isinstance(leaf.value, str) and leaf.shape.mark("expression"):
+    for leaf in facts.expressions:
+        if isinstance(leaf.value, str):
             yield leaf, parse_expression(leaf.value)
 
 

@@ -5,31 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentloom.analysis import edits
-from agentloom.analysis.document import Facts, Step, WorkflowDocument, word_span
+from agentloom.analysis.document import Facts, Step, WorkflowDocument
 from agentloom.analysis.graph import find_cycles
 from agentloom.analysis.values import suggest, undefined
 from agentloom.diagnostics import Edit, Finding, Fix, Related
-from agentloom.language.paths import is_name
-from agentloom.syntax.nodes import Alias, Node, Scalar, Sequence
+from agentloom.syntax.nodes import Node, Scalar, Sequence
 from agentloom.text import Span
-
-
-def dependency_items(facts: Facts) -> list[tuple[str, Span, int]]:
-    """Return the names in `depends_on` with their spans and indices; other types are left out, a lone text counts as a list."""
-    found = facts.fields.get("depends_on")
-    values = facts.data.get("depends_on")
-    if found is None:
-        return []
-    if isinstance(values, str):
-        return [(values, word_span(found.value), 0)] if is_name(values) else []
-    node = found.value.target if isinstance(found.value, Alias) else found.value
-    if not isinstance(node, Sequence) or not isinstance(values, list):
-        return []
-    return [
-        (value, word_span(item), at)
-        for at, (item, value) in enumerate(zip(node.items, values, strict=False))
-        if isinstance(value, str)
-    ]
 
 
 def _list_of(facts: Facts) -> Sequence | None:
@@ -86,7 +67,7 @@ def unknown_dependency(document: WorkflowDocument) -> Iterator[Finding]:
     Correct the name, or remove it from the list.
     """
     for step in document.steps:
-        for name, span, index in dependency_items(step.facts):
+        for name, span, index in step.facts.dependencies:
             if name in document.by_id:
                 continue
             near = suggest(document, "step", name, step) if name else None
@@ -108,7 +89,7 @@ def self_dependency(facts: Facts) -> Iterator[Finding]:
 
     Remove its own id from its `depends_on`.
     """
-    for name, span, index in dependency_items(facts):
+    for name, span, index in facts.dependencies:
         if name == facts.data.get("id"):
             yield Finding(
                 "AL203",
@@ -149,7 +130,7 @@ def dependency_cycle(document: WorkflowDocument) -> Iterator[Finding]:
 def _edge(document: WorkflowDocument, step_id: str, need: str) -> tuple[Step, Span, int]:
     """Return the step of an edge, and where in its `depends_on` the edge stands."""
     step = document.by_id[step_id]
-    span, index = next((span, index) for name, span, index in dependency_items(step.facts) if name == need)
+    span, index = next((span, index) for name, span, index in step.facts.dependencies if name == need)
     return step, span, index
 
 
@@ -174,7 +155,7 @@ def repeated_dependency(facts: Facts) -> Iterator[Finding]:
     Correct it, or remove it.
     """
     seen: set[str] = set()
-    for name, span, index in dependency_items(facts):
+    for name, span, index in facts.dependencies:
         if name in seen:
             yield Finding(
                 "AL205",
@@ -194,7 +175,7 @@ def implied_dependency(document: WorkflowDocument) -> Iterator[Finding]:
     """
     graph = document.graph
     for step in document.steps:
-        items = dependency_items(step.facts)
+        items = step.facts.dependencies
         if len(items) < 2 or len(items) > 200:
             continue
         for name, span, index in items:

@@ -35,13 +35,16 @@ def version_dependent_scalar(facts: Facts) -> Iterator[Finding]:
     Put quotes around it if it is meant as text, or write the number out.
     """
     for name, located in facts.fields.items():
+        value = located.value
+        if value.__class__ is Scalar and name != "version" and not _is_suspect(value):
+            continue  # nearly every one
         if located.via is not None or name in ("steps", "workflow_inline"):
             continue
         field = facts.block.fields.get(name) if facts.block else None
-        if name == "version" and isinstance(located.value, Scalar):
-            yield from _version(located.value)
+        if name == "version" and isinstance(value, Scalar):
+            yield from _version(value)
             continue
-        for node, meant in _suspects(located.value, field.shape if field else Shape()):
+        for node, meant in _suspects(value, field.shape if field else Shape()):
             yield from _reading(node, meant)
 
 
@@ -86,13 +89,7 @@ def _names(node: Mapping) -> list[str]:
 
 
 def _is_suspect(node: Node) -> bool:
-    return (
-        isinstance(node, Scalar)
-        and node.style == "plain"
-        and node.tag is None
-        and node.raw[:1] in _FIRST
-        and bool(node.raw)
-    )
+    return isinstance(node, Scalar) and node.style == "plain" and node.raw[:1] in _FIRST and node.tag is None
 
 
 def _meant(shape: Shape) -> Meant:
