@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from agentloom.diagnostics import Edit, Finding, apply_edits
 from agentloom.syntax.aliases import walk
 from agentloom.syntax.nodes import Alias, Node, Scalar
+from agentloom.syntax.quoting import quote, single
 from agentloom.text import Span
 
 
@@ -57,4 +58,7 @@ class Edited:
             if found.anchor is not None:
                 found.anchor = self.span_back(found.anchor)
             if isinstance(found, Scalar):
-                found.raw = self.original[found.span.start : found.span.end]
+                written = self.original[found.span.start : found.span.end]
+                if written != found.raw and found.raw in (quote(written), single(written)):
+                    found.style = "plain"  # the quotes were put in: as written, its characters stand for themselves
+                found.raw = written
