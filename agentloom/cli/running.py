@@ -187,26 +187,38 @@ async def _run(engine: WorkflowEngine, gateway: ProviderGateway, state: Mapping[
 async def _heed_signals(
     scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    """Cancel the run at the first Ctrl-C or SIGTERM. While it is winding up, a second one ends the process as usual."""
+    """Cancel the run at the first signal to stop. While it is winding up, a second one ends the process as usual."""
     if sys.platform == "win32":
         task_status.started()  # there Ctrl-C raises KeyboardInterrupt in the loop
         return
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with anyio.open_signal_receiver(signal.SIGINT, *_stop_signals()) as signals:
         task_status.started()
         async for _ in signals:
             scope.cancel()
             return
 
 
+def _stop_signals() -> list[signal.Signals]:
+    """Return the signals that stop a run as Ctrl-C does: SIGTERM, and SIGHUP (the terminal is gone) but under `nohup`.
+
+    The processes of a run's commands have groups of their own: no signal of the terminal reaches them, only we do.
+    """
+    found = [signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        found.append(signal.SIGHUP)
+    return found
+
+
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM end the program as Ctrl-C does, also before and after the run itself."""
+    """Let the signals to stop end the program as Ctrl-C does, also before and after the run itself."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = [(number, signal.signal(number, interrupt)) for number in _stop_signals()]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before:
+            signal.signal(number, handler)

@@ -46,7 +46,7 @@ def online(server: WireServer) -> dict[str, str]:
 # --- signals ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_signal_ends_the_run_with_130(tmp_path: Path, start: Any, number: signal.Signals, options: list[str]) -> None:
     """No traceback, nothing on standard output of `--json`, and the process is gone at once."""
@@ -236,9 +236,9 @@ def test_a_key_is_never_shown(tmp_path: Path, start: Any) -> None:
     assert KEY[-4:] not in done.stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_case_no_orphan_is_left_behind(tmp_path: Path, start: Any, number: signal.Signals) -> None:
-    """Ctrl-C and SIGTERM end the shell command that a step is running, and what that one started."""
+    """Ctrl-C, SIGTERM and a closed terminal end the shell command that a step is running, and what that one started."""
     os.mkfifo(tmp_path / "pids")
     text = (
         "name: shell\nconfig: {provider: mock, model: m}\nsteps:\n  - id: wait\n    type: tool\n    tool_name: shell_command\n"
@@ -251,6 +251,25 @@ def test_case_no_orphan_is_left_behind(tmp_path: Path, start: Any, number: signa
     _, err = child.communicate(timeout=30)
     assert (child.returncode, err) == (130, b"interrupted\n")
     assert [pid for pid in pids if is_running(pid)] == []
+
+
+def test_nohup_keeps_a_run_going(tmp_path: Path, start: Any) -> None:
+    """A run that was told to ignore SIGHUP is not stopped by it."""
+    os.mkfifo(tmp_path / "ready")
+    os.mkfifo(tmp_path / "go")
+    text = (
+        "name: shell\nconfig: {provider: mock, model: m}\nsteps:\n  - id: wait\n    type: tool\n    tool_name: shell_command\n"
+        "    tool_args: {command: 'echo > ready; read x < go', timeout: 0}\n"
+    )
+    child = start(
+        "run", flow(tmp_path, text), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )  # fmt: skip
+    (tmp_path / "ready").read_text(encoding="utf-8")
+    child.send_signal(signal.SIGHUP)
+    (tmp_path / "go").write_text("on\n", encoding="utf-8")
+    _, err = child.communicate(timeout=30)
+    assert (child.returncode, err) == (0, b"")
 
 
 def is_running(pid: int) -> bool:
