@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from agentloom.analysis.analyze import analyze
-
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.text import Source
