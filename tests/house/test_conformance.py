@@ -46,6 +46,15 @@ def test_every_behaviour_has_its_test(root: Path) -> None:
     assert len(list(ROW.finditer(text))) > 40
 
 
+def test_the_tests_that_other_pages_name_exist(root: Path) -> None:
+    """`docs/architecture.md` and CONTRIBUTING name files of tests: they are there."""
+    named = set()
+    for page in ("docs/architecture.md", "CONTRIBUTING.md", "README.md", "docs/json.md"):
+        named |= set(re.findall(r"`(tests/[\w/]+\.py)`", (root / page).read_text(encoding="utf-8")))
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (root / name).is_file()] == []
+
+
 @pytest.mark.parametrize(
     ("cell", "says"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,18 @@ def test_the_plan_names_what_exists(root: Path) -> None:
     for floor, names in FLOORS[:4]:
         assert any(m == n or m.startswith(n + ".") for m in modules for n in names), floor
     assert set(OWNERS) >= {"ruamel", "httpx", "pygls", "click", "pydantic"}
+
+
+def test_the_plan_stands_in_the_documents(root: Path) -> None:
+    """The table of `docs/architecture.md` names every part of the plan on its floor."""
+    rows = [
+        line.split("|")[1:3]
+        for line in (root / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("| F")
+    ]
+    shown = {(floor.strip(), part) for floor, parts in rows for part in re.findall(r"`([\w.]+)`", parts)}
+    front_door = {("the door", "agentloom.__main__"), ("F0", "agentloom")}
+    assert shown == {(floor, name) for floor, names in FLOORS for name in names} - front_door
 
 
 # (what is wrong, the files of a made-up house, words of the fault)
