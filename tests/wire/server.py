@@ -552,9 +552,11 @@ class WireServer:
     async def _serve(self) -> None:
         self._stop, self.gate = asyncio.Event(), asyncio.Event()
         tasks: set[asyncio.Task[None]] = set()
+        transports: list[asyncio.WriteTransport] = []
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self.connections += 1
+            transports.append(writer.transport)
             task = self._loop.create_task(self._connection(reader, writer, self.connections))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
@@ -563,11 +565,17 @@ class WireServer:
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
+        while accepting := asyncio.all_tasks() - tasks - {asyncio.current_task()}:
+            await asyncio.wait(accepting)  # asyncio loses the socket of a connection that is accepted after the end
         server.close()
         self.gate.set()
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for transport in transports:
+            transport.abort()
+        await asyncio.sleep(0)  # their sockets are closed in the next turn of the loop
+        await asyncio.sleep(0)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         try:
