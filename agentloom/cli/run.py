@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -23,13 +23,14 @@ from agentloom.cli.state import initial_state, parse_pair
 from agentloom.cli.tables import in_words
 from agentloom.diagnostics import Severity
 from agentloom.errors import UsageError, WorkflowError
+from agentloom.records import record
 
 DONE, FAILED = 0, 1
 
 EXIT_CODES = {"success": DONE, "paused": DONE}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Overrides:
     """What the command line says instead of the file's `config`. ``responses`` is a recording for the provider `mock`."""
 

@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, redirect_stdout, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -27,11 +26,12 @@ from agentloom.core.results import WorkflowResult
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.setup import gateway_for
+from agentloom.records import record
 from agentloom.tools.builtin import register_builtins
 from agentloom.tools.registry import ToolRegistry, register_module
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Output:
     """Where a run is told, and how. ``events`` is the file for JSON lines, ``-`` for standard output."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar, TypeAlias
 
 import anyio
 
 from agentloom.core.results import JSON, RunStatus, StepStatus
+from agentloom.records import record
 
 OUTPUT_LIMIT = 4096
 """How much of a step's output an event's JSON carries, in characters of JSON text; longer ones are cut to a text."""
@@ -19,7 +19,7 @@ OUTPUT_LIMIT = 4096
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, repr=True)
 class Event:
     """What all events have. ``run_id`` and ``time`` are stamped when the event is emitted; nobody else sets them."""
 
@@ -42,7 +42,7 @@ class Event:
         return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, repr=True)
 class RunStarted(Event):
     """A run begins: the workflow's name, and how many steps in how many layers lie ahead (subworkflows count as one step)."""
 
@@ -56,7 +56,7 @@ class RunStarted(Event):
         return {"workflow": self.workflow, "steps": self.steps, "layers": self.layers}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, repr=True)
 class StepStarted(Event):
     """A step begins. ``step`` is its path in the run: `sub.s1` is step `s1` of the subworkflow step `sub`. Layers count from 1."""
 
@@ -70,7 +70,7 @@ class StepStarted(Event):
         return {"step": self.step, "type": self.type, "layer": self.layer}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, repr=True)
 class StepDelta(Event):
     """A piece of a streamed reply. Pieces are numbered from 0 in each attempt; a higher ``attempt`` begins the text anew."""
 
@@ -85,7 +85,7 @@ class StepDelta(Event):
         return {"step": self.step, "text": self.text, "attempt": self.attempt, "seq": self.seq}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, repr=True)
 class StepRetrying(Event):
     """An attempt failed and another one follows after ``wait_s`` seconds. ``attempt`` is the one that failed, from 1."""
 
@@ -107,7 +107,7 @@ class StepRetrying(Event):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, repr=True)
 class StepFinished(Event):
     """A step ended. The last one of a step counts: two steps of a layer whose outputs exclude each other give a second one."""
 
@@ -139,7 +139,7 @@ class StepFinished(Event):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, repr=True)
 class StepSkipped(Event):
     """A step doesn't run. ``error`` names the failure it is skipped for; null when a router chose another branch."""
 
@@ -152,7 +152,7 @@ class StepSkipped(Event):
         return {"step": self.step, "error": self.error}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True, repr=True)
 class RunFinished(Event):
     """The run ended. ``checkpoint`` is the file that continues it, if one was written."""
 

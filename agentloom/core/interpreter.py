@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agentloom.model.workflow import Step
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Progress:
     """How far a run is: the results so far, in the order in which they were decided, and why steps were skipped."""
 

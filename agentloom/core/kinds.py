@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from agentloom.core.events import EventStream, StepDelta
@@ -12,6 +11,7 @@ from agentloom.core.results import JSON, StepResult
 from agentloom.core.runner import Op, OpKind
 from agentloom.language.paths import Part
 from agentloom.providers.gateway import ProviderGateway
+from agentloom.records import record
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class RunChild(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ChildResult:
     """How a child workflow ended: the results of its steps, its final state, and in one line what went wrong."""
 
@@ -47,7 +47,7 @@ class ChildResult:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Services:
     """What every step of one workflow may use. ``provider``, ``model`` and ``stream`` are what its steps take by default."""
 
@@ -88,7 +88,7 @@ Run: TypeAlias = Callable[[Op, Services, Attempt], Awaitable[StepResult]]
 Decide: TypeAlias = Callable[[Any, Mapping[str, JSON]], StepResult]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Executor:
     """One step type.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from agentloom.analysis.graph import build_graph, find_cycles
@@ -11,6 +10,7 @@ from agentloom.core.results import StepResult
 from agentloom.core.state import STEPS
 from agentloom.errors import WorkflowError
 from agentloom.language.paths import Part, PathFault, parse_output_path
+from agentloom.records import record
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Step, Workflow
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Policy = Literal["skip_downstream", "continue"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Plan:
     """What is known of a run before it starts.
 
@@ -35,7 +35,7 @@ class Plan:
     max_concurrent_steps: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Skip:
     """Why a step doesn't run. ``cause`` is the closest failed step before it, ``distance`` how many dependencies away.
 

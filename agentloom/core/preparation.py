@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentloom.analysis.document import WorkflowDocument
@@ -13,6 +12,7 @@ from agentloom.core.plan import Plan, make_plan
 from agentloom.core.results import JSON
 from agentloom.diagnostics import Severity
 from agentloom.errors import InvalidWorkflow, UnsupportedFeature, WorkflowError
+from agentloom.records import record
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Step, SubworkflowStep, Workflow
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Prepared:
     """A workflow ready to run. ``state`` is its own `state:`; ``children`` maps the ids of subworkflow steps to what they run."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from agentloom.providers.base import Usage
+from agentloom.records import record
 
 JSON: TypeAlias = Any
 """Plain data: mappings with text keys, lists, texts, finite numbers, true, false and null."""
@@ -18,7 +19,7 @@ Classification = Literal["transient", "permanent"]
 NO_USAGE = Usage()
 
 
-@dataclass(frozen=True, slots=True)
+@record(repr=True)
 class StepResult:
     """How one step ended. Durations are in milliseconds, costs in US dollars.
 
@@ -72,7 +73,7 @@ class StepResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@record(repr=True)
 class WorkflowResult:
     """How a run ended. ``step_results`` holds the steps that have a result, in the order of the file."""
 

@@ -7,12 +7,12 @@ value, never an exception. Any runner that keeps the promises below gives the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from agentloom.core.events import RunEvent
 from agentloom.core.results import JSON, StepResult
+from agentloom.records import record
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Step
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OpKind = Literal["step", "child", "gate"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Op:
     """One operation. ``path`` (`sub.s1`) is unique in the run and its name in every journal; ``layer`` counts from 1.
 

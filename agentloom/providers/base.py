@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agentloom.records import record
+
 OnDelta = Callable[[str], Awaitable[None]]
 
 
@@ -20,7 +22,7 @@ class Message:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(repr=True)
 class Request:
     """One model call as a step asks for it. ``extra`` holds provider-neutral additions (tools, response schema …).
 
@@ -48,7 +50,7 @@ class Usage:
     reasoning_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(repr=True)
 class Response:
     """One reply. Times are in milliseconds, cost in US dollars."""
 

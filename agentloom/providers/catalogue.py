@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from agentloom.providers.pricing import Price, bundled_prices
 from agentloom.providers.table import home_of
+from agentloom.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ModelInfo:
     """One model: the provider whose it is, what it makes, and its price."""
 

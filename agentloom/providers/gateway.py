@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 from agentloom.errors import ProviderError
 from agentloom.providers.base import OnDelta, Provider, Request, Response
+from agentloom.records import record
 
 PRIORITY_CHOSEN = 0
 PRIORITY_OTHER = 10
@@ -17,7 +18,7 @@ PRIORITY_FALLBACK = 100
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Registration:
     """One provider as the gateway knows it. ``models`` are names or patterns (`gpt-4*`); None asks the provider itself."""
 
@@ -36,7 +37,7 @@ class Registration:
         return any(model == name or fnmatchcase(model, name) for name in self.models)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Absent:
     """A provider that could not be registered, which models it would serve, and how to get it (`set OPENAI_API_KEY …`).
 

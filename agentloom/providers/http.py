@@ -11,7 +11,6 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -26,6 +25,7 @@ from agentloom import __version__
 from agentloom.errors import ProviderError, RateLimitError
 from agentloom.providers.secret import Secret, without_keys
 from agentloom.providers.sse import Event, EventParser
+from agentloom.records import record
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 """The largest reply that is read, after decompression; far above any model's, and a bound on what a broken server can cost."""
@@ -41,7 +41,7 @@ LONGEST_RETRY_AFTER = 365 * 24 * 3600.0
 """Larger Retry-After values, in seconds, are taken for mistakes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Failure:
     """What an exception of httpx means, in our words. ``{where}`` is the server, ``{timeout}`` the limit in seconds."""
 

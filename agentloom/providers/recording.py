@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from agentloom.errors import WorkflowError
 from agentloom.providers.base import Message, Request, Usage
+from agentloom.records import record
 
 NEWEST_VERSION = 2
 _USAGE_KEYS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Entry:
     """One recorded reply. ``latency_ms`` is how long the real call took, ``cost_usd`` what it cost."""
 
@@ -36,7 +37,7 @@ class Entry:
     embeddings: tuple[tuple[float, ...], ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Recording:
     """The replies of one file: turns by step id or by request hash. ``version`` says which hash its keys are."""
 

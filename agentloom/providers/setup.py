@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from agentloom.providers.mock import LatencyModel, MockProvider
 from agentloom.providers.recording import Recording, load_recording
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, PROVIDER_NAMES, PROVIDERS, ProviderSpec
+from agentloom.records import record
 from agentloom.similar import closest
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ OLLAMA_FALLBACK_ENV = "AGENTLOOM_OLLAMA_FALLBACK"
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Plan:
     """One provider to register, as the environment or the settings describe it."""
 
@@ -231,7 +232,7 @@ def _built() -> str:
     return ", ".join(names[:-1]) + f" or {names[-1]}"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Fields:
     """Reads the fields of one `providers.<name>` table. Each raises ``UsageError`` for a value of the wrong type."""
 

@@ -5,13 +5,14 @@ Importable without any client: analysis and editors ask it too. A provider whose
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from agentloom.records import record
 
 Match = Literal["prefix", "contains", "any"]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ProviderSpec:
     """One provider. ``names`` are matched against a model's name as ``match`` says; times are in seconds.
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from agentloom.errors import UsageError, ValidationError
+from agentloom.records import record
 from agentloom.similar import closest
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _BOUNDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Signature:
     """The arguments of one function: a pydantic model of them, their JSON Schema, and their names in the model."""
 
