@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
-
-_LINE_END = re.compile(r"\r\n?|\n")
 
 
 class Span(NamedTuple):
@@ -38,19 +37,21 @@ class Source(NamedTuple):
 
 
 class LineTable:
-    """Line starts of one text, built once; translates offsets to 0-based (line, column) and back."""
-
-    __slots__ = ("length", "starts", "text")
+    """Line starts of one text; translates offsets to 0-based (line, column) and back."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.length = len(text)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offsets at which lines begin; found when first asked for, since most texts have nothing to point at."""
+        text = self.text
         if "\r" in text and text.count("\r") != text.count("\r\n"):
-            starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
-        else:
-            starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
-            starts.pop()
-        self.starts = starts
+            return [0, *(found.end() for found in re.finditer(r"\r\n?|\n", text))]
+        starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+        starts.pop()
+        return starts
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -126,7 +126,8 @@ class _Parts:
                 findings.append(_no_step(node, alias or node.span.shift(item.base), item.unit.text))
                 continue
             facts, own = self._facts(node, item.unit)
-            findings.extend(finding.shift(item.base) for finding in own)
+            if own:
+                findings.extend(finding.shift(item.base) for finding in own)
             id_, type_ = facts.data.get("id"), facts.data.get("type")
             yield Step(
                 index=index,

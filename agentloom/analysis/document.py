@@ -56,6 +56,7 @@ class Facts:
     ``data`` is the mapping as plain values, unknown and wrong ones included. ``block`` describes it (None when the step type
     isn't known). ``findings`` are those of its shape; ``leaves`` the scalars whose fields carry marks, ``expressions`` those of
     them that are router expressions. ``dependencies`` are the texts in `depends_on`; a lone one, a fault of shape, counts as a list.
+    ``writes`` are the occurrences that write to the state, ``files`` those that name one.
     """
 
     node: Node
@@ -68,6 +69,8 @@ class Facts:
     occurrences: tuple[Occurrence, ...]
     expressions: tuple[Leaf, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
+    writes: tuple[Occurrence, ...] = ()
+    files: tuple[Occurrence, ...] = ()
 
     def text(self, name: str) -> str | None:
         """Return a field's value if it is a text."""

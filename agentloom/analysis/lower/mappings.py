@@ -91,6 +91,7 @@ def _likely_types(fields: dict[str, Located]) -> list[str]:
 def _facts(
     low: Lowering, node: Mapping, block: Block | None, fields: dict[str, Located], data: dict[str, Any]
 ) -> Facts:
+    named = tuple(occurrences(low.leaves))
     return Facts(
         node=node,
         unit=low.unit,
@@ -99,9 +100,11 @@ def _facts(
         data=data,
         findings=tuple(low.findings),
         leaves=tuple(low.leaves),
-        occurrences=tuple(occurrences(low.leaves)),
+        occurrences=named,
         expressions=tuple([leaf for leaf in low.leaves if leaf.shape.mark("expression")]),
         dependencies=tuple(_dependencies(fields.get("depends_on"), data.get("depends_on"))),
+        writes=tuple([o for o in named if o.role == "write" and o.kind == "state" and o.parts]),
+        files=tuple([o for o in named if o.kind == "file"]),
     )
 
 

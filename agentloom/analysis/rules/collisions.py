@@ -54,11 +54,6 @@ def exclusive(a: Choices, b: Choices) -> bool:
     return any(b.get(router, choice) != choice for router, choice in a.items())
 
 
-def writes_of(step: Step) -> list[Occurrence]:
-    """Return what a step writes: its `output`, and the conversation that it keeps."""
-    return [o for o in step.facts.occurrences if o.kind == "state" and o.role == "write" and o.parts]
-
-
 def output_collision(document: WorkflowDocument) -> Iterator[Finding]:
     """Two steps that can run in the same layer write the same state key, or one writes below the other's.
 
@@ -73,15 +68,14 @@ def output_collision(document: WorkflowDocument) -> Iterator[Finding]:
     for step in document.steps:
         if step.id is None or document.by_id.get(step.id) is not step or step.id not in document.graph.layer_of:
             continue
-        if not _order_is_known(step, document):
-            continue
-        for write in writes_of(step):
+        for write in step.facts.writes:
             groups.setdefault((document.graph.layer_of[step.id], write.parts[0]), []).append((step, write))
     crowded = [group for group in groups.values() if len(group) > 1]
     if not crowded:
         return
     choices = router_choices(document)
-    for group in crowded:
+    for known in crowded:
+        group = [(step, write) for step, write in known if _order_is_known(step, document)]
         for at, (step, write) in enumerate(group):
             for earlier, other in group[max(0, at - MOST_PEERS) : at]:
                 shorter = min(len(write.parts), len(other.parts))
@@ -101,8 +95,7 @@ def output_collision(document: WorkflowDocument) -> Iterator[Finding]:
 
 def _order_is_known(step: Step, document: WorkflowDocument) -> bool:
     """Tell whether all that a step depends on is there: a misspelled dependency says nothing about its layer."""
-    needs = step.facts.data.get("depends_on")
-    return not isinstance(needs, list) or all(need in document.by_id for need in needs if isinstance(need, str))
+    return all(need in document.by_id for need in step.needs)
 
 
 def _also(write: Occurrence, other: Occurrence) -> str:
@@ -123,9 +116,9 @@ def write_through_scalar(document: WorkflowDocument) -> Iterator[Finding]:
     """
     state = document.head.data.get("state")
     state = state if isinstance(state, dict) else {}
-    written = {write.parts for step in document.steps for write in writes_of(step)}
+    written = {write.parts for step in document.steps for write in step.facts.writes}
     for step in document.steps:
-        for write in writes_of(step):
+        for write in step.facts.writes:
             refused = _refused(state, write.parts)
             if refused is None or write.parts[0] == RESERVED:
                 continue
@@ -170,7 +163,7 @@ def reserved_output(document: WorkflowDocument) -> Iterator[Finding]:
     """
     message = "`steps` is where results are kept; choose another key"
     for step in document.steps:
-        for write in writes_of(step):
+        for write in step.facts.writes:
             if write.parts[0] == RESERVED:
                 yield Finding("AL407", step.place(write.span), message)
     located = document.head.fields.get("state")

@@ -31,8 +31,8 @@ def missing_file(document: WorkflowDocument) -> Iterator[Finding]:
 
 def _missing(document: WorkflowDocument, facts: Facts, base: int, step_id: str) -> Iterator[Finding]:
     home = document.path
-    for place in facts.occurrences:
-        if place.kind != "file" or not place.name or place.key.startswith("config.sandbox."):
+    for place in facts.files:
+        if not place.name or place.key.startswith("config.sandbox."):
             continue  # what the sandbox allows need not be there yet
         reason = "it does not exist"
         if place.key == "workflow_path":

@@ -128,12 +128,12 @@ def branch_never_chosen(document: WorkflowDocument) -> Iterator[Finding]:
             names = {place.name for place in targets(step.facts)}
             if names and names <= document.by_id.keys():
                 picks[step.id] = names
+    if not picks:
+        return
     for step in document.steps:
         if step.id is None:
             continue
-        for place in step.facts.occurrences:
-            if place.kind != "step" or place.role != "refer" or not place.key.startswith("depends_on"):
-                continue
+        for place in step.facts.dependencies:
             names = picks.get(place.name, set())
             if names and step.id not in names and place.name != step.id:
                 router = document.by_id[place.name]
