@@ -120,7 +120,8 @@ class Step:
         """The document span that stands for the step: its id, else its first key."""
         if self.alias is not None:
             return self.alias
-        return self.place(self.facts.span_of("id"))
+        found = self.facts.fields.get("id")
+        return self.place(found.via if found is not None and found.via is not None else self.facts.span_of("id"))
 
     @property
     def needs(self) -> tuple[str, ...]:

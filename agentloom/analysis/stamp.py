@@ -36,6 +36,7 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
     taken: dict[str, set[int]] = {}
     found = list(findings)
     told = {(finding.code, finding.span, finding.message) for finding in found}
+    broken = sorted(finding.span.start for finding in found if finding.code == "AL001")
     strong = {second for _, second in YIELDS_TO}
     for finding in found:
         if finding.code in strong:
@@ -48,6 +49,8 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
             for related in finding.related
         ):
             continue  # seen through an alias, and told where it stands
+        if finding.code == "AL105" and _holds_one(finding.span, broken):
+            continue  # what was meant can't be told while the text inside it is broken
         if key in seen or any(
             finding.code == weak and finding.span.start in taken.get(strong_, ()) for weak, strong_ in YIELDS_TO
         ):
@@ -74,6 +77,12 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
             result.append(diagnostic)
     result.sort(key=lambda d: d.key)
     return tuple(result)
+
+
+def _holds_one(span: Span, places: Sequence[int]) -> bool:
+    """Tell whether one of the sorted places lies in a span."""
+    at = bisect_left(places, span.start)
+    return at < len(places) and places[at] < span.end
 
 
 def _refuses(finding: Finding) -> bool:

@@ -131,8 +131,9 @@ def _short_for(shape: Shape, kind: str) -> str | None:
     known = catalogue()
     for block in [known.blocks[s.block] for s in (shape, *shape.any_of) if s.block and s.block in known.blocks]:
         needed = [name for name, described in block.fields.items() if described.required]
-        if kind == "boolean" and not needed and "enabled" in block.fields:
-            return "enabled"
+        switches = [name for name, described in block.fields.items() if "boolean" in described.shape.types]
+        if kind == "boolean" and not needed and switches:
+            return "enabled" if "enabled" in switches else switches[0] if len(switches) == 1 else None
         if kind == "integer" and not needed:
             needed = [name for name, described in block.fields.items() if "integer" in described.shape.types]
         if len(needed) == 1 and kind in block.fields[needed[0]].shape.types:
@@ -212,7 +213,7 @@ def malformed(node: Scalar, value: str, shape: Shape, name: str) -> Finding | No
     better = edits.legal_name(value, dotted=written or word == "state path")
     fixes: tuple[Fix, ...] = ()
     cure = "use letters, digits, `_` and `-`"
-    if better and better != value and is_well_formed(better, shape):
+    if better and better != value and is_well_formed(better, shape) and not re.match(r"steps\b(?!-)", better):
         fixes = (Fix(f"change to `{better}`", edits.replace_value(node, better), safe=False),)
         cure = f"write `{better}`"
     elif word == "state path":

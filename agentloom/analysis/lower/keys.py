@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from agentloom.analysis import edits
 from agentloom.analysis.document import Located, word_span
-from agentloom.analysis.lower.kinds import is_empty
+from agentloom.analysis.lower.kinds import fits, is_empty, kind_of
 from agentloom.analysis.lower.words import inside, listing, step_words, subject
 from agentloom.diagnostics import Edit, Finding, Fix, Related
 from agentloom.model.catalogue import Block, Field, catalogue
@@ -34,6 +34,7 @@ OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
     "needs": ("depends_on",),
     "next": ("target",),
     "params": ("tool_args",),
+    "prompt": ("system_prompt",),
     "requires": ("depends_on",),
     "routes": ("conditions",),
     "save_as": ("output",),
@@ -58,32 +59,51 @@ class Owner(NamedTuple):
     name: str = ""
 
 
-def check_keys(owner: Owner, skip: Collection[str] = ()) -> Iterator[Finding]:
-    """Yield what is wrong with a mapping's keys. ``skip`` names keys that are checked elsewhere."""
+def check_keys(owner: Owner) -> tuple[list[Finding], dict[str, Located]]:
+    """Return what is wrong with a mapping's keys, and its fields as they were meant.
+
+    A misspelled key stands under its right name there if its value fits: so one mistake isn't told again by what misses the key.
+    """
+    findings: list[Finding] = []
+    fields: dict[str, Located] = {}
     meant: set[str] = set()
     for name, located in owner.fields.items():
-        if name not in owner.block.fields and name not in skip:
-            near = _meant(owner, name, meant)
-            home = _home_of(name, owner.block) if near is None or near.casefold() != name.casefold() else None
-            if home is not None and (near is None or home.sure):
-                yield _misplaced(owner, name, located, home)
-            else:
-                yield _unknown(owner, name, located, near)
-                if near is not None:
-                    meant.add(near)
+        if name in owner.block.fields:
+            fields[name] = located
+            continue
+        near = _meant(owner, name, meant)
+        home = _home_of(name, owner.block) if near is None or near.casefold() != name.casefold() else None
+        if home is not None and (near is None or home.sure):
+            findings.append(_misplaced(owner, name, located, home))
+            near = None
+        else:
+            findings.append(unknown(owner, name, located, near))
+        if near is not None:
+            meant.add(near)
+        right = near if near is not None and _fits(located, owner.block.fields[near]) else name
+        fields[right] = located
     for name, described in owner.block.fields.items():
         if described.required and name not in owner.fields and name not in meant:
-            yield missing(owner, described)
+            findings.append(missing(owner, described))
+    return findings, fields
+
+
+def _fits(located: Located, described: Field) -> bool:
+    kind = kind_of(located.value)
+    return any(fits(kind, shape) for shape in described.shape.any_of or (described.shape,))
 
 
 def _meant(owner: Owner, name: str, taken: Collection[str]) -> str | None:
     """Return the key that a misspelled one was probably meant to be; none that is there, or meant by another one, already."""
     free = [field for field in owner.block.fields if field not in owner.fields and field not in taken]
-    other = next((word for word in OTHER_WORDS.get(name.casefold(), ()) if word in free), None)
-    return other or (closest(name, free) if name else None)
+    folded = name.casefold()
+    same = [field for field in free if field.casefold() == folded]
+    other = [word for word in OTHER_WORDS.get(folded, ()) if word in free]
+    return next(iter(same + other), None) or (closest(name, free) if name else None)
 
 
-def _unknown(owner: Owner, name: str, located: Located, near: str | None) -> Finding:
+def unknown(owner: Owner, name: str, located: Located, near: str | None) -> Finding:
+    """Return the finding for a key that isn't known there; ``near`` is the one that was probably meant."""
     where = inside(owner.block, owner.name)
     said = f"unknown key `{name}` {where}" if name else f"a key without a name {where}"
     allowed = list(owner.block.fields)

@@ -65,10 +65,12 @@ def is_empty(node: Node) -> bool:
 
 
 def looks_like_template(node: Node, text: str) -> bool:
-    """Tell whether a flow mapping was surely meant as a template: ``{state.x}``, ``{name}``, one key without a value."""
+    """Tell whether a flow mapping was surely meant as a template: ``{state.x}``, ``{name}``, ``{{name}}``: one key without a value."""
     if not isinstance(node, Mapping) or not node.flow or len(node.entries) != 1:
         return False
     key, value = node.entries[0].key, node.entries[0].value
+    if isinstance(key, Mapping) and is_empty(value):
+        return looks_like_template(key, text)
     if not isinstance(key, Scalar) or key.style != "plain" or not key.raw or not is_empty(value):
         return False
     inner = text[key.span.end : node.span.end - 1]

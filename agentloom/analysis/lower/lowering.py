@@ -6,17 +6,18 @@ as long as that unit's text doesn't change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agentloom.analysis.document import Located, word_span
 from agentloom.analysis.lower import faults
 from agentloom.analysis.lower.keys import Owner, check_keys
-from agentloom.analysis.lower.kinds import fits, kind_of, looks_like_template, type_of
+from agentloom.analysis.lower.kinds import FOUND_WORDS, fits, kind_of, looks_like_template, type_of
 from agentloom.analysis.symbols import Leaf
 from agentloom.diagnostics import Finding, Related
 from agentloom.model.catalogue import Block, Shape, catalogue
+from agentloom.syntax.duplicates import is_merge
 from agentloom.syntax.nodes import Alias, Mapping, Node, Scalar, Sequence
 from agentloom.syntax.resolve import resolve
 from agentloom.syntax.tree import Unit
@@ -32,8 +33,8 @@ class At(NamedTuple):
     key: Scalar | None = None
     item: bool = False
 
-    def below(self, key: Scalar) -> At:
-        return At(f"{self.path}.{key.value}" if self.path else key.value, key.value, key)
+    def below(self, name: str, key: Scalar) -> At:
+        return At(f"{self.path}.{name}" if self.path else name, name, key)
 
     def item_at(self, index: int) -> At:
         return At(f"{self.path}.{index}", self.name, None, True)
@@ -52,7 +53,8 @@ class Lowering:
     def block(self, node: Mapping, block: Block, at: At) -> dict[str, Any]:
         """Check a mapping with known keys; return its plain values."""
         fields = self.fields(node)
-        self.findings.extend(check_keys(Owner(node, self.unit, block, fields, at.name)))
+        findings, fields = check_keys(Owner(node, self.unit, block, fields, at.name))
+        self.findings.extend(findings)
         return self.values(fields, block, at)
 
     def values(self, fields: dict[str, Located], block: Block, at: At, skip: Iterable[str] = ()) -> dict[str, Any]:
@@ -63,7 +65,7 @@ class Lowering:
             if described is None or name in skip:
                 data[name] = plain_value(located.value)
             else:
-                data[name] = self.value(located.value, described.shape, at.below(located.key))
+                data[name] = self.value(located.value, described.shape, at.below(name, located.key))
         return data
 
     def fields(self, node: Mapping) -> dict[str, Located]:
@@ -73,6 +75,8 @@ class Lowering:
             key = entry.key.target if isinstance(entry.key, Alias) else entry.key
             if key is not None and not isinstance(key, Scalar):
                 self.findings.append(complex_key(key, self.unit.text))
+            elif isinstance(key, Scalar) and is_merge(key):
+                self.findings.extend(wrong_merges(entry.value))
         for key_node, value, inherited in entries(node):
             via = _merged_through(node, key_node) if inherited else None
             found[key_node.value] = Located(key_node, value, via)
@@ -148,7 +152,7 @@ class Lowering:
             return plain_value(node)  # open, or an inline workflow, which is a document of its own (see ``children``)
         result: dict[str, Any] = {}
         for name, located in self.fields(node).items():
-            result[name] = self.value(located.value, shape.values, at.below(located.key))
+            result[name] = self.value(located.value, shape.values, at.below(name, located.key))
         return result
 
     def _sequence(self, node: Sequence, shape: Shape, at: At) -> Any:
@@ -194,6 +198,21 @@ class Lowering:
                 fields = self.fields(found)
                 if not _is_escaped(fields):
                     todo.extend((located.value, f"{path}.{name}") for name, located in fields.items())
+
+
+def wrong_merges(node: Node) -> Iterator[Finding]:
+    """Yield what `<<` can't merge: anything but mappings and lists of mappings."""
+    if isinstance(node, Alias) and node.target is None:
+        return
+    target = node.target if isinstance(node, Alias) else node
+    if isinstance(target, Sequence):
+        for item in target.items:
+            if kind_of(item) != "object" and not (isinstance(item, Alias) and item.target is None):
+                yield Finding(
+                    "AL105", item.span, f"`<<` merges mappings, this is {FOUND_WORDS[kind_of(item)]}; remove it"
+                )
+    elif not isinstance(target, Mapping):
+        yield Finding("AL105", node.span, f"`<<` merges mappings, this is {FOUND_WORDS[kind_of(node)]}; remove it")
 
 
 def complex_key(node: Node, text: str) -> Finding:

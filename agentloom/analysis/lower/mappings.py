@@ -8,12 +8,13 @@ from typing import Any
 
 from agentloom.analysis.document import Dependency, Facts, Located, word_span
 from agentloom.analysis.lower import faults
-from agentloom.analysis.lower.keys import Owner, check_keys
+from agentloom.analysis.lower.keys import Owner, check_keys, unknown
 from agentloom.analysis.lower.kinds import kind_of
 from agentloom.analysis.lower.lowering import At, Lowering
 from agentloom.analysis.symbols import occurrences
 from agentloom.language.paths import is_name
 from agentloom.model.catalogue import Block, Field, Shape, catalogue
+from agentloom.similar import closest
 from agentloom.syntax.nodes import Alias, Mapping, Scalar, Sequence
 from agentloom.syntax.tree import Unit
 from agentloom.syntax.values import plain_value
@@ -27,7 +28,8 @@ def lower_head(node: Mapping, unit: Unit, block_name: str, skip: frozenset[str])
     low = Lowering(unit)
     fields = low.fields(node)
     block = catalogue().blocks[block_name]
-    low.findings.extend(check_keys(Owner(node, unit, block, fields)))
+    findings, fields = check_keys(Owner(node, unit, block, fields))
+    low.findings.extend(findings)
     return _facts(low, node, block, fields, low.values(fields, block, _TOP, skip))
 
 
@@ -40,23 +42,38 @@ def empty_head(unit: Unit) -> Facts:
 def lower_step(node: Mapping, unit: Unit) -> Facts:
     """Return the facts of one step."""
     low = Lowering(unit)
-    fields = low.fields(node)
-    known = catalogue()
+    fields = _with_type(low, node, low.fields(node))
     type_at = fields.get("type")
     type_value = plain_value(type_at.value) if type_at else None
-    block = known.step(type_value) if isinstance(type_value, str) else None
+    block = catalogue().step(type_value) if isinstance(type_value, str) else None
+    findings, fields = check_keys(Owner(node, unit, block or _untyped(fields), fields))
+    low.findings.extend(findings)
     if block is not None:
-        low.findings.extend(check_keys(Owner(node, unit, block, fields)))
         return _facts(low, node, block, fields, low.values(fields, block, _TOP))
-    return _facts(low, node, None, fields, _step_of_unknown_type(low, node, fields))
+    return _facts(low, node, None, fields, _common_values(low, fields))
 
 
-def _step_of_unknown_type(low: Lowering, node: Mapping, fields: dict[str, Located]) -> dict[str, Any]:
-    """Check what holds for every type: common keys, and keys that no type has. Returns the plain values."""
+def _with_type(low: Lowering, node: Mapping, fields: dict[str, Located]) -> dict[str, Located]:
+    """Return a step's fields, with a key that was meant to be `type` under that name: the type decides about all others."""
+    if "type" in fields:
+        return fields
+    general = _any_step()
+    meant = next((n for n in fields if n not in general.fields and closest(n, ("type",))), None)
+    if meant is None:
+        return fields
+    low.findings.append(unknown(Owner(node, low.unit, general, fields), meant, fields[meant], "type"))
+    return {"type" if name == meant else name: located for name, located in fields.items()}
+
+
+def _untyped(fields: dict[str, Located]) -> Block:
+    """Return what holds for every type: common keys, and keys that no type has."""
     general = _any_step()
     likely = general.fields["type"]._replace(required=True, examples=(_likely_types(fields)[0],))
-    block = general._replace(fields={**general.fields, "type": likely})
-    low.findings.extend(check_keys(Owner(node, low.unit, block, fields)))
+    return general._replace(fields={**general.fields, "type": likely})
+
+
+def _common_values(low: Lowering, fields: dict[str, Located]) -> dict[str, Any]:
+    """Check the values of a step whose type isn't known, as far as that can be done; return them all."""
     judged = set(catalogue().common)
     type_at = fields.get("type")
     target = type_at.value if type_at is not None else None
@@ -66,7 +83,7 @@ def _step_of_unknown_type(low: Lowering, node: Mapping, fields: dict[str, Locate
         found = faults.no_choice(target, catalogue().steps, "type", False, "AL103", _likely_types(fields))
         here = isinstance(type_at.value, Scalar)
         low.findings.append(found if here else found._replace(span=type_at.value.span, fixes=()))
-    return low.values(fields, block, _TOP, [name for name in fields if name not in judged])
+    return low.values(fields, _any_step(), _TOP, [name for name in fields if name not in judged])
 
 
 @lru_cache(maxsize=1)

@@ -75,6 +75,7 @@ RULES: tuple[Rule, ...] = (
     _rule("AL010", "text-lost-to-comment", W, "mapping", scalars.text_lost_to_comment, True),
     _told("AL011", "unquoted-template", E, "shape", True),
     _rule("AL012", "trailing-line-break", W, "mapping", scalars.trailing_line_break, True),
+    _rule("AL013", "unknown-tag", W, "mapping", scalars.unknown_tag, True),
     _told("AL101", "missing-field", E, "shape", True),
     _told("AL102", "unknown-key", E, "shape", True),
     _told("AL103", "unknown-step-type", E, "shape", True),

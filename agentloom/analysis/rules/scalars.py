@@ -10,7 +10,7 @@ from agentloom.analysis import edits
 from agentloom.analysis.document import Facts
 from agentloom.diagnostics import Finding, Fix
 from agentloom.model.catalogue import STEP, Catalogue, Shape, catalogue
-from agentloom.syntax.nodes import Mapping, Node, Scalar
+from agentloom.syntax.nodes import Alias, Mapping, Node, Scalar
 from agentloom.syntax.nodes import Sequence as SequenceNode
 from agentloom.syntax.resolve import resolve
 from agentloom.text import Span
@@ -218,3 +218,55 @@ def trailing_line_break(facts: Facts) -> Iterator[Finding]:
             f"`{value}` ends with a line break here; write `{better}`, or put it behind the key",
             fixes=fixes,
         )
+
+
+_KNOWN_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq", "merge")
+)
+_TAG = re.compile(r"![^ \t\r\n,\[\]{}]*(?:[ \t]+&[^ \t\r\n]+)?[ \t]*\Z")
+
+
+def unknown_tag(facts: Facts) -> Iterator[Finding]:
+    """A value begins with `!`, which YAML takes for a tag and not for part of the text.
+
+    `prompt: !important be brief` is the text `be brief`; other parsers refuse the file. agentloom knows YAML's own tags, such as `!!str`.
+
+    Put quotes around the whole text, or remove the tag.
+    """
+    if "!" not in facts.unit.text:
+        return
+    text = facts.unit.text
+    for name, located in facts.fields.items():
+        if located.via is not None or name in ("steps", "workflow_inline"):
+            continue
+        for node in _tagged(located.value):
+            line = max(text.rfind("\n", 0, node.span.start), text.rfind("\r", 0, node.span.start)) + 1
+            found = _TAG.search(text, line, node.span.start)
+            if found is None:
+                continue
+            start = found.start()
+            span = Span(start, start + len(found[0].split(None, 1)[0]))
+            shown = text[span.start : span.end]
+            fixes: tuple[Fix, ...] = ()
+            source = text[start : node.span.end].rstrip()
+            if isinstance(node, Scalar) and node.style == "plain" and not set(source) & set("\n\r&"):
+                quoted = '"' + source.replace("\\", "\\\\").replace('"', '\\"') + '"'
+                edit = edits.set_span(Span(start, start + len(source)), quoted)
+                fixes = (Fix("quote the whole text", edit, safe=False),)
+            message = f"`{shown}` is a tag to YAML, and lost here; quote the whole text, or remove it"
+            yield Finding("AL013", span, message, fixes=fixes)
+
+
+def _tagged(node: Node) -> Iterator[Node]:
+    """Yield the nodes with a tag that means nothing here, at and below a node."""
+    todo = [node]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, Alias):
+            continue
+        if at.tag is not None and at.tag not in _KNOWN_TAGS and at.tag != "!":
+            yield at
+        if isinstance(at, Mapping):
+            todo.extend(entry.value for entry in at.entries)
+        elif isinstance(at, SequenceNode):
+            todo.extend(at.items)

@@ -38,7 +38,7 @@ def field_conflict(facts: Facts) -> Iterator[Finding]:
 
 def _one_of(facts: Facts, first: str, second: str, owner: str) -> Iterator[Finding]:
     names = (first, second)
-    if any(_is_given(facts, name) for name in names) or _misspelled(facts, *names):
+    if any(_is_given(facts, name) for name in names):
         return
     there = [name for name in names if name in facts.fields]
     if not there:
@@ -54,11 +54,6 @@ def _is_given(facts: Facts, name: str) -> bool:
     """Tell whether a field has a value; an alias that leads nowhere was meant to be one."""
     located = facts.fields.get(name)
     return facts.data.get(name) not in (None, []) or (located is not None and isinstance(located.value, Alias))
-
-
-def _misspelled(facts: Facts, *names: str) -> bool:
-    """Tell whether an unknown key was already taken for one of the fields."""
-    return any(f.code == "AL102" and any(f"mean `{name}`" in f.message for name in names) for f in facts.findings)
 
 
 def _both(facts: Facts, first: str, second: str) -> Finding:
