@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from agentloom.text import Span
@@ -119,6 +120,7 @@ def parse_path(text: str, start: int = 0) -> StatePath | PathFault:
     return StatePath(tuple(parts), tuple(spans))
 
 
+@lru_cache(maxsize=1024)
 def parse_output_path(text: str) -> StatePath | PathFault:
     """Return the path that an ``output:`` spells: names behind dots, and whole numbers in brackets."""
     path = parse_path(text)

@@ -180,13 +180,13 @@ def no_choice(
 
 def out_of_bounds(node: Scalar, value: Any, shape: Shape, name: str, item: bool) -> Finding | None:
     """Return what is wrong with the size of a number, or with an empty text; None when it is fine."""
-    called = value_words(name, item)
     if isinstance(value, str):
         if shape.min_length is not None and len(value) < shape.min_length:
-            return Finding("AL106", node.span, f"{called} is empty; give it a text")
+            return Finding("AL106", node.span, f"{value_words(name, item)} is empty; give it a text")
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
+    called = value_words(name, item)
     low, high, above = shape.minimum, shape.maximum, shape.exclusive_minimum
     shown = short(node.value)
     if value != value or value in (float("inf"), float("-inf")):

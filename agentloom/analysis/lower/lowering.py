@@ -115,12 +115,13 @@ class Lowering:
 
     def _scalar(self, node: Scalar, shape: Shape, at: At) -> Any:
         value = resolve(node)
+        kind = type_of(value)
         if shape.any_of:
-            shape = _alternative(shape, type_of(value), ())
-        if not fits(type_of(value), shape):
+            shape = _alternative(shape, kind, ())
+        if not fits(kind, shape):
             self.findings.append(faults.wrong_type(node, value, shape, at.name, at.item, at.key, self.unit.text))
             return value
-        if type(value) in (int, float) and "string" in shape.types:
+        if kind in ("integer", "number") and "string" in shape.types:
             value = node.value  # the text that stands in the file: version 1.10 stays 1.10
         if shape.enum is not None and value is not None and value not in shape.enum:
             self.findings.append(faults.no_choice(node, shape.enum, at.name, at.item, "AL104"))

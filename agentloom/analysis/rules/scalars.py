@@ -165,6 +165,8 @@ def text_lost_to_comment(facts: Facts) -> Iterator[Finding]:
     Put quotes around the whole text.
     """
     text = facts.unit.text
+    if " #" not in text and "\t#" not in text:
+        return
     for leaf in facts.leaves:
         node = leaf.node
         if node.style != "plain" or not isinstance(leaf.value, str) or not node.raw:
