@@ -81,7 +81,8 @@ async def _layer(
             await runner.emit(finished(prefix + step.id, result))
         else:
             reads = executor.reads(step)
-            inputs = state.share() if reads is EVERYTHING else project(state.root, reads)
+            paths = [()] if reads is EVERYTHING else list(reads)
+            inputs = state.share() if () in paths else project(state.root, paths)
             batch.append(Op(executor.kind, prefix + step.id, step, inputs, number))
 
     def settle(op: Op, outcome: StepResult) -> Verdict:
@@ -134,7 +135,10 @@ def _overlapping(layer: tuple[Step, ...], plan: Plan) -> Mapping[str, bool]:
 
 
 def project(root: Mapping[str, JSON], paths: Iterable[tuple[Part, ...]]) -> dict[str, JSON]:
-    """Return the part of the state that some paths lie in: whole top-level keys, and of ``steps`` only the steps that are named."""
+    """Return the part of the state that some paths lie in: whole top-level keys, and of ``steps`` only the steps that are named.
+
+    None of the paths is the empty one, which stands for the whole state.
+    """
     found: dict[str, JSON] = {}
     for path in paths:
         key = path[0] if path else None

@@ -253,3 +253,21 @@ def test_writing_in_place_looks_like_copying_everything(
     assert initial == kept
     for now, then in shared:
         assert now == then
+
+
+def test_the_whole_state_is_the_whole_state() -> None:
+    """`{state}` is everything as it stood when the layer began, in prompts and in arguments, whatever else the step reads."""
+    start = {"a": 1, "b": {"c": "x"}}
+    world = run(
+        flow(
+            ask("p", prompt="{state}"),
+            use("t", "keep", tool_args={"arg": "{state}", "other": "{a}"}, output="seen"),
+            ask("q", "p", "t", prompt="{b.c} {state.steps.p.status} {state}"),
+            state=start,
+        ),
+        tools={"keep": lambda **arguments: "kept"},
+    )
+    assert world.provider.prompts()["p"] == '{"a":1,"b":{"c":"x"},"steps":{}}'
+    assert world.tools.calls[0][1]["arg"] == {**start, "steps": {}}
+    assert world.provider.prompts()["q"].startswith('x success {"a":1,"b":{"c":"x"},"steps":{"p":{')
+    assert '"seen":"kept"' in world.provider.prompts()["q"]
