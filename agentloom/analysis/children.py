@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from errno import EINVAL
 from pathlib import Path
 
 from agentloom.analysis.context import Context
@@ -87,6 +88,8 @@ def _reason(error: Exception) -> str:
         return "it does not exist"
     if isinstance(error, PermissionError):
         return "it can't be read: permission denied"
+    if isinstance(error, OSError) and error.errno == EINVAL:
+        return "it is a pipe or a device"
     return "it can't be read"
 
 

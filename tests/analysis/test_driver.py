@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -144,6 +145,16 @@ def test_children_are_read_relative_to_the_file_and_recorded(tmp_path: Path) -> 
     assert found.code == "AL702"
     assert found.related[0].path == str(tmp_path / "child.yaml")
     assert document.files == {tmp_path / "child.yaml"}
+
+
+def test_a_child_that_is_a_pipe_or_a_device_is_not_read(tmp_path: Path) -> None:
+    """Reading a pipe would wait for ever and a device might never end, so a file that names one gets AL701 at once."""
+    os.mkfifo(tmp_path / "pipe.yaml")
+    for name in ("pipe.yaml", os.devnull):
+        text = f"name: p\nsteps:\n  - id: s\n    type: subworkflow\n    workflow_path: {name}\n"
+        (found,) = analyze(Source(str(tmp_path / "p.yaml"), text), Context()).diagnostics
+        assert (found.code, text[found.span.start : found.span.end]) == ("AL701", name)
+        assert "is a pipe or a device" in found.message
 
 
 def test_child_in_an_open_buffer_counts(tmp_path: Path) -> None:
