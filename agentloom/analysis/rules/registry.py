@@ -108,7 +108,7 @@ RULES: tuple[Rule, ...] = (
     _rule("AL502", "backoff-capped-at-once", W, "step", reliability.backoff_capped_at_once),
     _rule("AL503", "permanent-status-retried", W, "step", reliability.permanent_status_retried, True),
     _rule("AL504", "retries-beyond-run-timeout", W, "document", reliability.retries_beyond_run_timeout),
-    _rule("AL510", "meaningless-duration", W, "document", reliability.meaningless_duration),
+    _rule("AL510", "meaningless-duration", W, "mapping", reliability.meaningless_duration),
     _rule("AL701", "missing-file", E, "document", composition.missing_file, True),
     _rule("AL702", "broken-subworkflow", E, "document", composition.broken_subworkflow),
     _rule("AL703", "subworkflow-cycle", E, "document", composition.subworkflow_cycle),

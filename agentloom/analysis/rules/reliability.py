@@ -9,8 +9,7 @@ from typing import Any
 from agentloom.analysis import edits
 from agentloom.analysis.document import Facts, WorkflowDocument
 from agentloom.diagnostics import Finding, Fix
-from agentloom.syntax.nodes import Alias, Scalar, Sequence
-from agentloom.syntax.resolve import resolve
+from agentloom.syntax.nodes import Alias, Sequence
 from agentloom.syntax.values import find
 from agentloom.text import Span
 
@@ -166,28 +165,26 @@ def retries_beyond_run_timeout(document: WorkflowDocument) -> Iterator[Finding]:
             )
 
 
-def meaningless_duration(document: WorkflowDocument) -> Iterator[Finding]:
+def meaningless_duration(facts: Facts) -> Iterator[Finding]:
     """A time is negative where that has no meaning: `backoff_max`, `backoff_base`, `latency_ms`.
 
     It is treated as zero.
 
     Use zero or more.
     """
-    located = document.head.fields.get("config")
-    if located is not None:
-        yield from _negative(located.value, "latency_ms", document.base)
-    for step in document.steps:
-        retry = step.facts.fields.get("retry")
-        if retry is not None:
-            yield from _negative(retry.value, "backoff_base", step.base)
-            yield from _negative(retry.value, "backoff_max", step.base)
+    for owner, names in (("retry", ("backoff_base", "backoff_max")), ("config", ("latency_ms",))):
+        values = facts.data.get(owner)
+        if not isinstance(values, dict):
+            continue
+        for name in names:
+            value = _number(values.get(name))
+            if value is not None and value < 0:
+                message = f"`{name}` is `{values[name]}`, a negative time; use 0 or more"
+                yield Finding("AL510", _value_at(facts, owner, name), message)
 
 
-def _negative(owner: Any, name: str, base: int) -> Iterator[Finding]:
-    node = find(owner, (name,))
+def _value_at(facts: Facts, owner: str, name: str) -> Span:
+    located = facts.fields.get(owner)
+    node = find(located.value, (name,)) if located is not None else None
     node = node.target if isinstance(node, Alias) else node
-    if isinstance(node, Scalar):
-        value = _number(resolve(node))
-        if value is not None and value < 0:
-            message = f"`{name}` is `{node.value}`, a negative time; use 0 or more"
-            yield Finding("AL510", node.span, message).shift(base)
+    return node.span if node is not None else facts.key_span(owner)
