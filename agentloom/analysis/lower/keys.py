@@ -16,6 +16,9 @@ from agentloom.syntax.nodes import Mapping as MappingNode
 from agentloom.syntax.tree import Unit
 from agentloom.text import Span
 
+MOST_KEYS = 500
+"""Keys of a mapping up to which removing an unknown one is offered; finding its place takes a look at all of them."""
+
 MOST_ALLOWED_LISTED = 8
 """Allowed keys are listed in a message up to this many."""
 
@@ -117,7 +120,8 @@ def unknown(owner: Owner, name: str, located: Located, near: str | None) -> Find
     if located.via is None:
         if near is not None:
             fixes.append(Fix(f"change to `{near}`", edits.rename_key(located.key, near), safe=False))
-        gone = edits.remove_entry(owner.unit.text, owner.node, located.key, located.value)
+        few = len(owner.fields) <= MOST_KEYS
+        gone = edits.remove_entry(owner.unit.text, owner.node, located.key, located.value) if few else ()
         if gone:
             fixes.append(Fix(f"remove `{name}`" if name else "remove the key", gone, safe=False))
     return _at_key("AL102", located, f"{said}; {cure}", tuple(fixes))

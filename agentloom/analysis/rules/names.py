@@ -38,7 +38,7 @@ def malformed_name(document: WorkflowDocument) -> Iterator[Finding]:
         node = step.facts.fields["id"].value
         if better:
             cure = f"write `{better}`"
-            if isinstance(node, Scalar) and step.alias is None:
+            if isinstance(node, Scalar) and step.alias is None and document.by_id.get(name) is step:
                 own = tuple(Edit(edit.span.shift(step.base), edit.text) for edit in edits.replace_value(node, better))
                 others = tuple(Edit(span, better) for span in references.get(name, ()))
                 fixes = (Fix(f"change to `{better}`" + (" everywhere" if others else ""), own + others, safe=False),)

@@ -225,7 +225,7 @@ def trailing_line_break(facts: Facts) -> Iterator[Finding]:
 _KNOWN_TAGS = frozenset(
     f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq", "merge")
 )
-_TAG = re.compile(r"![^ \t\r\n,\[\]{}]*(?:[ \t]+&[^ \t\r\n]+)?[ \t]*\Z")
+_TAG = r"![^ \t\r\n,\[\]{}]*(?:[ \t]+&[^ \t\r\n]+)?[ \t]*\Z"
 
 
 def unknown_tag(facts: Facts) -> Iterator[Finding]:
@@ -243,7 +243,7 @@ def unknown_tag(facts: Facts) -> Iterator[Finding]:
             continue
         for node in _tagged(located.value):
             line = max(text.rfind("\n", 0, node.span.start), text.rfind("\r", 0, node.span.start)) + 1
-            found = _TAG.search(text, line, node.span.start)
+            found = re.compile(_TAG).search(text, line, node.span.start)
             if found is None:
                 continue
             start = found.start()
