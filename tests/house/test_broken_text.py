@@ -54,9 +54,8 @@ def follow(path: Path, texts: Iterable[str], seen: set[str]) -> None:
 def told(document: WorkflowDocument) -> list[object]:
     """Return everything a document says, in its own offsets: diagnostics with their cures, steps, where their names stand."""
     said: list[object] = list(document.diagnostics)
-    said.append(
-        (repr(document.head.data), [o._replace(span=o.span.shift(document.base)) for o in document.head.occurrences])
-    )
+    head = [(o.kind, o.role, o.name, o.span.shift(document.base), o.key, o.parts) for o in document.head.occurrences]
+    said.append((repr(document.head.data), head))
     for step in document.steps:
         names = [(o.kind, o.role, o.name, step.place(o.span), o.key, o.form, o.parts) for o in step.facts.occurrences]
         keys = [
