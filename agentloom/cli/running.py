@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import anyio
 
@@ -69,7 +69,7 @@ def run_to_the_end(document: WorkflowDocument, state: Mapping[str, Any], output:
             engine = WorkflowEngine(document, gateway, _tools(document), on_event=told.event)
             engine.check()
             collect_garbage()
-            return anyio.run(_run, engine, gateway, state)
+            return anyio.run(_run, engine, gateway, state, told)
 
 
 class Told:
@@ -163,19 +163,22 @@ def _tools(document: WorkflowDocument) -> ToolRegistry | None:
     return registry
 
 
-async def _run(engine: WorkflowEngine, gateway: ProviderGateway, state: Mapping[str, Any]) -> WorkflowResult:
+async def _run(
+    engine: WorkflowEngine, gateway: ProviderGateway, state: Mapping[str, Any], told: Told
+) -> WorkflowResult:
     """Run, and stop when a signal asks for it. Raises what the engine raises, ``KeyboardInterrupt`` after a signal."""
     result: WorkflowResult | None = None
     failure: Exception | None = None
     async with anyio.create_task_group() as group:
-        await group.start(_heed_signals, group.cancel_scope)
-        try:
-            result = await engine.run(state)
-        except Exception as error:  # raised below, outside the group, which would wrap it
-            failure = error
-        finally:
-            with anyio.CancelScope(shield=True):
-                await gateway.close()
+        with anyio.CancelScope() as scope:
+            await group.start(_heed_signals, scope, told)
+            try:
+                result = await engine.run(state)
+            except Exception as error:  # raised below, outside the group, which would wrap it
+                failure = error
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await gateway.close()
         group.cancel_scope.cancel()
     if failure is not None:
         raise failure
@@ -185,17 +188,30 @@ async def _run(engine: WorkflowEngine, gateway: ProviderGateway, state: Mapping[
 
 
 async def _heed_signals(
-    scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    scope: anyio.CancelScope, told: Told, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    """Cancel the run at the first signal to stop. While it is winding up, a second one ends the process as usual."""
+    """Cancel the run at the first signal to stop. A second one, while it is winding up, ends the process at once."""
     if sys.platform == "win32":
         task_status.started()  # there Ctrl-C raises KeyboardInterrupt in the loop
         return
     with anyio.open_signal_receiver(signal.SIGINT, *_stop_signals()) as signals:
         task_status.started()
         async for _ in signals:
+            if scope.cancel_called:
+                _leave(told)
             scope.cancel()
-            return
+
+
+def _leave(told: Told) -> NoReturn:
+    """End the process without waiting for anything, and without leaving anything behind."""
+    from agentloom.tools.shell_command import kill_commands
+
+    kill_commands()
+    told.close()
+    with suppress(OSError):
+        sys.stdout.flush()
+        print("interrupted", file=sys.stderr, flush=True)
+    os._exit(130)
 
 
 def _stop_signals() -> list[signal.Signals]:

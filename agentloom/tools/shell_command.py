@@ -28,6 +28,16 @@ DRAIN_SECONDS = 1.0
 """How long the outputs are awaited once everything is killed: a process that left the group may hold them open."""
 
 
+_running: set[_Run] = set()
+"""The commands of which something may be left."""
+
+
+def kill_commands() -> None:
+    """Kill what is left of all commands, for a program that ends without waiting for its steps."""
+    for run in tuple(_running):
+        run.kill()
+
+
 class ShellCommand(BaseTool):
     """`shell_command`. A relative ``cwd`` starts at ``folder``, without one at the working directory."""
 
@@ -103,6 +113,7 @@ class _Run(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
+        _running.add(self)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         (self.stdout if fd == 1 else self.stderr).add(data)
@@ -126,6 +137,12 @@ class _Run(asyncio.SubprocessProtocol):
         with anyio.move_on_after(DRAIN_SECONDS):
             await self._drained.wait()
         self._transport.close()
+        _running.discard(self)
+
+    def kill(self) -> None:
+        """Kill the command and everything that it started, without waiting for it."""
+        self._signal(signal.SIGKILL)
+        _running.discard(self)
 
     def _signal(self, number: signal.Signals) -> None:
         # Nobody may be left; macOS says so with "not permitted".

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
@@ -251,6 +252,26 @@ def test_case_no_orphan_is_left_behind(tmp_path: Path, start: Any, number: signa
     _, err = child.communicate(timeout=30)
     assert (child.returncode, err) == (130, b"interrupted\n")
     assert [pid for pid in pids if is_running(pid)] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_second_signal_leaves_no_orphan_either(tmp_path: Path, start: Any, number: signal.Signals) -> None:
+    """A command that ignores the polite signal is given time to end; who doesn't want to wait gets rid of it as well."""
+    os.mkfifo(tmp_path / "held")
+    os.mkfifo(tmp_path / "asked")
+    text = (
+        "name: shell\nconfig: {provider: mock, model: m}\nsteps:\n  - id: wait\n    type: tool\n    tool_name: shell_command\n"
+        "    tool_args: {command: 'trap \"echo > asked\" TERM; exec 3> held; sleep 60 & while :; do wait; done', timeout: 0}\n"
+    )
+    child = start("run", flow(tmp_path, text), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with (tmp_path / "held").open("rb") as held:
+        child.send_signal(number)
+        (tmp_path / "asked").read_bytes()
+        child.send_signal(number)
+        _, err = child.communicate(timeout=30)
+        assert (child.returncode, err) == (130, b"interrupted\n")
+        assert select([held], [], [], 20)[0]
+        assert held.read() == b""  # the end of the pipe: nobody holds it any more
 
 
 def test_nohup_keeps_a_run_going(tmp_path: Path, start: Any) -> None:
