@@ -219,6 +219,8 @@ def malformed(node: Scalar, value: str, shape: Shape, name: str) -> Finding | No
     elif word == "state path":
         cure = "use names with dots between them"
     said = f"{word} `{short(value)}` can't be read back by templates" if value else f"`{name}` is empty"
+    if word == "state path" and not isinstance(parse_path(value), PathFault):
+        said = f"`{name}` can't take `{short(value)}`"
     return Finding("AL107", word_span(node), f"{said}; {cure}", fixes=fixes)
 
 

@@ -76,7 +76,7 @@ def _finding(
     node = find(facts.node, path)
     near = _neighbour(document, target)
     fixes: tuple[Fix, ...] = ()
-    cure = "create it or correct the path"
+    cure = "create it or correct the path" if reason.endswith("does not exist") else "correct the path"
     if near is not None:
         better = name[: len(name) - len(target.name)] + near
         cure = f"did you mean `{better}`?"

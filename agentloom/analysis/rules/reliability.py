@@ -78,7 +78,7 @@ def backoff_capped_at_once(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "AL502",
             _at(facts, name),
-            f"every wait is cut to `backoff_max` ({most:g} s) at once, as it is below `backoff_base` ({base:g}); raise it",
+            f"every wait is cut to `backoff_max` ({most:g} s) at once, as it is below `backoff_base` ({base:g}); raise the maximum",
         )
 
 
