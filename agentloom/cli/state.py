@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from agentloom.cli.reading import Unreadable, read_file
 from agentloom.errors import UsageError
+
+_UNREADABLE = re.compile(r"\.\s*\.|[\[\]{}]")
+"""Dots with no name between them, and marks of the template language."""
 
 
 def initial_state(own: Mapping[str, Any], files: Iterable[str], pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -27,13 +31,15 @@ def initial_state(own: Mapping[str, Any], files: Iterable[str], pairs: Iterable[
 def parse_pair(text: str) -> tuple[str, Any]:
     """Return key and value of ``key=value``. A value that is JSON is read as JSON, any other is a text.
 
-    Raises ``UsageError`` when the ``=`` or the key is missing.
+    Raises ``UsageError`` when the ``=`` or the key is missing, and for a key that no template could read back.
     """
     key, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"`--state {text}` has no `=`; write key=value")
     if not key.strip():
         raise UsageError(f"`--state {text}` has no key; write key=value")
+    if _UNREADABLE.search(f".{key.strip()}."):
+        raise UsageError(f"`--state {key}=…` sets no key that templates can read; write names with dots between them")
     return key.strip(), parse_value(value)
 
 
