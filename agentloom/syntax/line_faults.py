@@ -103,9 +103,8 @@ def dash_repair(text: str, block: Block) -> Repair:
     )
 
 
-def stray_item(block: Block) -> Finding:
-    """Return the finding for a list item where no list is."""
-    dash = block.first.content
+def stray_item(dash: int) -> Finding:
+    """Return the finding for a list item, with its dash at an offset, where no list is."""
     message = "a list item can't stand here; indent it below the key that it is for"
     return Finding("AL001", Span(dash, dash + 1), message)
 

@@ -220,7 +220,7 @@ class Outline:
                 self.findings.append(misplaced(self.text, stray, first.column))
                 items.extend(self._item(stray, moved=True))
             else:
-                self.findings.append(stray_item(stray))
+                self.findings.append(stray_item(stray.first.content))
         return items
 
     def _anchor(self, start: int, end: int) -> Span | None:
@@ -270,7 +270,7 @@ class Outline:
         if checked:
             self._check_names(mapping)
         for stray in strays:
-            self.findings.append(stray_item(stray))
+            self.findings.append(stray_item(stray.first.content))
         return mapping
 
     def _is_stray_step(self, block: Block) -> bool:

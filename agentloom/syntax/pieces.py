@@ -36,6 +36,7 @@ MOST_OFF = 3
 _MARK = re.compile(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _PRELUDE = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_CONTENT_OF_LINE = re.compile(r"[ \t]*(?=[^ \t\r\n#])")
 _CONTENT = re.compile(r"[^ \t\r\n#]")
 _TOP_START = re.compile(r"[^ \t\r\n#\-\]}]|-(?![ \t\r\n]|\Z)")
 # Patterns that begin with a line break are found several times faster than those that begin with `^`.
@@ -102,10 +103,11 @@ def _extra(text: str, mark: int) -> int:
         if at is None:
             return mark
         behind = _PRELUDE.match(text, at.end()).end()  # type: ignore[union-attr]
-        if behind >= len(text) or not _CONTENT.match(text, behind):
+        found = _CONTENT_OF_LINE.match(text, behind)
+        if found is None:
             return -1
         if not _MARK.match(text, behind):
-            return behind
+            return found.end()
         mark = behind
     return mark
 

@@ -6,6 +6,7 @@ import gc
 import re
 from bisect import bisect_left
 
+from agentloom.diagnostics import Finding
 from agentloom.syntax.aliases import undefined_alias
 from agentloom.syntax.assembly import PlacedPart, assemble, assemble_whole, in_order
 from agentloom.syntax.backend import Failure, parses, with_line_feeds
@@ -65,13 +66,16 @@ class Reader:
         findings = [] if body.extra < 0 else [extra_document(text, body.extra)]
         pieces = None if body.directives else cut(lines, body.start, body.end)
         if pieces is not None:
-            placed = self._read_pieces(text, pieces)
+            placed = self._read_pieces(text, pieces, findings)
             if placed is not None:
                 return assemble(text, placed, findings)
         return assemble_whole(text, self._read_whole(text, body), findings)
 
-    def _read_pieces(self, text: str, pieces: list[Piece]) -> list[PlacedPart] | None:
-        """Return the parts of all pieces, or None when pieces fail, but the text as a whole has no fault."""
+    def _read_pieces(self, text: str, pieces: list[Piece], findings: list[Finding]) -> list[PlacedPart] | None:
+        """Return the parts of all pieces, or None when pieces fail, but the text as a whole has no fault.
+
+        What no part can say, because it is about how they follow each other, is added to ``findings``.
+        """
         known, kept = self._parts, dict[tuple[Kind, str], Part]()
         placed: list[PlacedPart] = []
         broken = False
@@ -91,12 +95,17 @@ class Reader:
             return placed
         if not deep and parses(text[pieces[0].start : pieces[-1].end], self._pure):
             return None
-        return self._mended(text, *self._resplit(text, pieces, placed))
+        return self._mended(text, *self._resplit(text, pieces, placed, findings))
 
     def _resplit(
-        self, text: str, pieces: list[Piece], placed: list[PlacedPart]
+        self, text: str, pieces: list[Piece], placed: list[PlacedPart], findings: list[Finding]
     ) -> tuple[list[Piece], list[PlacedPart]]:
-        """Return the pieces with every broken entry that holds more items of the list above it cut before these."""
+        """Return the pieces with every broken entry that holds more items of the list above it cut before these.
+
+        Where nothing else is wrong with such an entry, its first item is.
+        """
+        from agentloom.syntax.line_faults import stray_item
+
         better: list[Piece] = []
         parts: list[PlacedPart] = []
         column = -1
@@ -110,10 +119,11 @@ class Reader:
                 parts.append(there)
                 continue
             for cut_out in split_strays(with_line_feeds(text), piece, column):
+                part = self._kept_part(cut_out.kind, text[cut_out.start : cut_out.end])
+                if cut_out.kind == "item" and better[-1].kind == "entry" and parts[-1].part.failure is None:
+                    findings.append(stray_item(cut_out.start + column))
                 better.append(cut_out)
-                parts.append(
-                    PlacedPart(cut_out.start, self._kept_part(cut_out.kind, text[cut_out.start : cut_out.end]))
-                )
+                parts.append(PlacedPart(cut_out.start, part))
         return better, parts
 
     def _mended(self, text: str, pieces: list[Piece], placed: list[PlacedPart]) -> list[PlacedPart]:
