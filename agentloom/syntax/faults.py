@@ -146,10 +146,9 @@ def extra_document(text: str, at: int) -> Finding:
 
 
 def broken_directive(text: str, failure: Failure) -> Finding:
-    """Return the finding for a text that begins with lines of `%` and does not compose."""
-    start = text.index("%")
-    if "document start" not in failure.problem:
+    """Return the finding for a text that does not compose, with lines of `%` or words behind the marker before it."""
+    line = re.compile(r"^%\S*", re.MULTILINE).search(text)
+    if line is None or "document start" not in failure.problem:
         return syntax_error(text, failure)
-    word = re.compile(_WORD).match(text, start)
     message = "a line of `%` needs a line of `---` between itself and the document; add it, or remove the line"
-    return Finding("AL001", Span(start, word.end() if word else start + 1), message)
+    return Finding("AL001", Span(*line.span()), message)
