@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
+from agentloom.cli.app import app
 from agentloom.core.loader import load_text
+from agentloom.diagnostics import apply_edits
 from agentloom.errors import WorkflowError
+from agentloom.model.workflow import build_workflow
+from agentloom.syntax.backend import parses
+from agentloom.syntax.decode import decode
 from agentloom.text import Source
 from tests.conftest import ROOT
-from tests.house.corpus import FOLDERS, files, sound
+from tests.house.corpus import FOLDERS, check, files, sound
 
 TEXTS = [path.read_bytes().decode("utf-8", "replace") for path in files(*FOLDERS)]
+
+# The codes of the reader: without one of them, a text is YAML.
+READING = {f"AL{number:03}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 11)}
 
 # What YAML, templates and expressions are made of.
 WORDS = r"""steps: config: retry: conditions: agents: workflow_inline: default: prompt: id: - : ? & * ! { } [ ] " ' # , > | >- |2 %YAML
@@ -57,17 +67,70 @@ FUZZ = settings(
 
 
 @FUZZ
-@given(st.one_of(YAML_LIKE, mutated(), st.text(max_size=200)))
+@given(st.one_of(YAML_LIKE, mutated(), mutated(), st.text(max_size=200)))
 def test_made_up_text(text: str) -> None:
-    """YAML-like text, files with damage, any text: a verdict, only sound places in it, and the loader agrees."""
+    """YAML-like text, files with damage, any text: a verdict, and only sound places in it.
+
+    The loader agrees, what is right has a model, what is no YAML is never taken for some, and every cure can be carried out.
+    """
     document = analyze(Source("<text>", text), Context(), kind="workflow")
     sound(document)
+    wrong = any(found.severity == 1 for found in document.diagnostics)
+    assert refused(text) == wrong
+    if not wrong:
+        assert document.workflow == build_workflow(dict(document.data))
+    if not READING & {found.code for found in document.diagnostics}:
+        assert parses(text)
+    for found in document.diagnostics:
+        for fix in found.fixes:
+            sound(check(apply_edits(text, fix.edits)))
+
+
+@FUZZ
+@given(st.one_of(YAML_LIKE, mutated()), st.sampled_from(["text", "json"]))
+def test_made_up_text_on_standard_input(text: str, form: str) -> None:
+    """`validate -` says something in either form, and ends with 0 or 1."""
+    data = text.encode("utf-8", "surrogatepass")
+    done = CliRunner().invoke(app, ["validate", "-", "--severity", "hint", "--format", form], input=data)
+    assert done.exit_code in (0, 1), done.output
+    assert "AL900" not in done.stdout
+    if form == "json":
+        errors = json.loads(done.stdout)["summary"]["errors"]
+        assert (done.exit_code == 1) == (errors > 0)
+
+
+ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+
+
+@st.composite
+def odd_bytes(draw: st.DrawFn) -> bytes:
+    """Return bytes: any, or a file of ours in some encoding, with bytes put in or cut off."""
+    text = draw(st.sampled_from(TEXTS))
+    data = text.encode(draw(st.sampled_from(["utf-8-sig", "utf-16", "utf-32", *ENCODINGS])))
+    at = draw(st.integers(0, len(data)))
+    noise = draw(st.binary(max_size=8))
+    return draw(st.sampled_from([noise, data, data[:at], data[:at] + noise + data[at:], data[at:]]))
+
+
+@FUZZ
+@given(odd_bytes())
+def test_any_bytes(data: bytes) -> None:
+    """Bytes always become a text; what is wrong with them has a place in it; and the text is checked like any other."""
+    text, finding = decode(data)
+    sound(check(text))
+    if finding is None:
+        assert data in [text.encode(encoding) for encoding in ENCODINGS], "nothing was lost"
+    else:
+        assert 0 <= finding.span.start <= finding.span.end <= len(text)
+
+
+def refused(text: str) -> bool:
+    """Tell whether the engine's loader refuses a text."""
     try:
         load_text(text)
-        refused = False
     except WorkflowError:
-        refused = True
-    assert refused == any(found.severity == 1 for found in document.diagnostics)
+        return True
+    return False
 
 
 def damaged(random: Random) -> bytes:
