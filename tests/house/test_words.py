@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HOMES = rb"/(?:home|Users|root)/(?!me\b|you\b)[A-Za-z0-9_.-]+|[A-Z]:[\\\\/]+Users[\\\\/]"
+HOMES = rb"/(?:home|Users|root)/(?!me\b|you\b)[A-Za-z0-9_.-]+"
 # Addresses made up for a test or a text are no places on a machine.
 MADE_UP = re.compile(rb"file:/*\S*$")
 

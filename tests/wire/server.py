@@ -667,8 +667,8 @@ def main() -> None:
     with WireServer(
         *options.mode or ("ok",), key=options.key, reply=options.reply, pause=options.pause, port=options.port
     ) as server:
-        print(f"OPENAI_BASE_URL={server.host}", flush=True)
-        try:
+        try:  # from here on: whoever has read the address may interrupt at once
+            print(f"OPENAI_BASE_URL={server.host}", flush=True)
             threading.Event().wait()
         except KeyboardInterrupt:
             print()
