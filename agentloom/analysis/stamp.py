@@ -37,6 +37,7 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
     found = list(findings)
     told = {(finding.code, finding.span, finding.message) for finding in found}
     broken = sorted(finding.span.start for finding in found if finding.code == "AL001")
+    templates = sorted(finding.span for finding in found if finding.code == "AL011") if broken else []
     strong = {second for _, second in YIELDS_TO}
     for finding in found:
         if finding.code in strong:
@@ -51,6 +52,8 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
             continue  # seen through an alias, and told where it stands
         if finding.code == "AL105" and _holds_one(finding.span, broken):
             continue  # what was meant can't be told while the text inside it is broken
+        if finding.code == "AL001" and _lies_in_one(finding.span.start, templates):
+            continue  # such as the brackets of an unquoted `{state.items[0]}`
         if key in seen or any(
             finding.code == weak and finding.span.start in taken.get(strong_, ()) for weak, strong_ in YIELDS_TO
         ):
@@ -83,6 +86,12 @@ def _holds_one(span: Span, places: Sequence[int]) -> bool:
     """Tell whether one of the sorted places lies in a span."""
     at = bisect_left(places, span.start)
     return at < len(places) and places[at] < span.end
+
+
+def _lies_in_one(place: int, spans: Sequence[Span]) -> bool:
+    """Tell whether a place lies in one of the sorted spans."""
+    at = bisect_right(spans, (place, place)) - 1
+    return at >= 0 and place < spans[at].end
 
 
 def _refuses(finding: Finding) -> bool:

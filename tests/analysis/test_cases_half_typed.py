@@ -64,7 +64,29 @@ def test_case_a_new_item_is_being_typed(rest: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{}", "{", "[", "name", "name:", "name: ", "- ", "?", ":", "&", "*", "!", "%", "@", "`", "|", ">", '"', "'"],
+    [
+        "{}",
+        "{",
+        "[",
+        "name",
+        "name:",
+        "name: ",
+        "- ",
+        "?",
+        ":",
+        "&",
+        "*",
+        "!",
+        "%",
+        "--- -",
+        "%a\\n- ",
+        "@",
+        "`",
+        "|",
+        ">",
+        '"',
+        "'",
+    ],
 )
 def test_case_the_first_characters_of_a_file(text: str) -> None:
     """An error or more, each inside the text; never silence, never a crash."""

@@ -32,6 +32,7 @@ MISTAKES: tuple[tuple[str, str, str, str], ...] = (
     ("the prompt is an alias to nothing", "id: a, type: llm_call, prompt: hi", "id: a, type: llm_call, prompt: *x", "AL003 *x"),
     ("the prompt is an unquoted template", "id: a, type: llm_call, prompt: hi", "id: a, type: llm_call, prompt: {state.x}", "AL011 {state.x}"),
     ("with two braces", "id: a, type: llm_call, prompt: hi", "id: a, type: llm_call, prompt: {{state.x}}", "AL011 {{state.x}}"),
+    ("with an index", "id: a, type: llm_call, prompt: hi", "id: a, type: llm_call, prompt: {state.items[0]}", "AL011 {state.items[0]}"),
     ("a number as id", "id: a, type: llm_call, prompt: hi", "id: a, output: 5, type: llm_call, prompt: hi", "AL105 5"),
     ("a number that others read as text", "id: a, type: llm_call", "id: a, output: 5E3, type: llm_call", "AL105 5E3"),
     ("a state key that is reserved", "id: a, type: llm_call", "id: a, output: steps.x, type: llm_call", "AL407 steps.x"),
