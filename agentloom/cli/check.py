@@ -11,6 +11,7 @@ from agentloom.analysis.analyze import analyze
 from agentloom.analysis.classify import classify
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.rules.registry import settings_problems
 from agentloom.analysis.settings import Settings, SettingsFinder
 from agentloom.cli import collect_garbage
 from agentloom.cli.card import card
@@ -105,7 +106,7 @@ class Checker:
         elsewhere = Elsewhere(document.context)
         return Outcome(
             target,
-            settings_problems=document.context.settings.problems,
+            settings_problems=settings_problems(document.context.settings),
             counts=count_severities(shown),
             text=() if order.as_data else tuple(rendered(shown, target.shown, document, order.look)),
             data=tuple(

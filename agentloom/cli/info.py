@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from agentloom import __version__
+from agentloom.analysis.rules.registry import settings_problems
 from agentloom.analysis.settings import find_settings
 from agentloom.cli.tables import columns
 
@@ -61,7 +62,7 @@ def report(folder: Path) -> Iterator[str]:
     yield from columns([(name, _set(name)) for name in ADDRESSES])
     settings = find_settings(folder / "workflow.yaml")
     yield from ("", "Settings for files in this folder", f"  {settings.path or 'none: the defaults hold'}")
-    for problem in settings.problems:
+    for problem in settings_problems(settings):
         yield f"  problem: {problem}"
 
 

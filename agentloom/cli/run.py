@@ -14,6 +14,7 @@ import click
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.rules.registry import settings_problems
 from agentloom.analysis.settings import find_settings
 from agentloom.cli.check import NONE, context_of, count_severities, rendered, source_of
 from agentloom.cli.collect import STDIN
@@ -130,8 +131,8 @@ def checked(shown: str, is_stdin: bool, name: str | None, color: ColorChoice) ->
         raise WorkflowError(f"{shown} can't be read: {error}") from error
     path = None if name is None else Path(os.path.abspath(name))
     settings = find_settings(path or Path(os.path.abspath("stdin")))
-    if settings.problems:
-        raise UsageError("; ".join(settings.problems))
+    if problems := settings_problems(settings):
+        raise UsageError("; ".join(problems))
     document = analyze(source_of(read.text, path), context_of(settings), kind="workflow", found=read.faults)
     findings = [found for found in document.diagnostics if found.severity <= Severity.WARNING]
     if findings:

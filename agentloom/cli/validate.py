@@ -35,7 +35,7 @@ CLEAN, FINDINGS, UNUSABLE, NOTHING = 0, 1, 2, 3
     help="The mildest severity to report.",
 )
 @click.option(
-    "--select", multiple=True, metavar="CODES", help="Report only these warnings and hints: AL401,AL5 or names."
+    "--select", multiple=True, metavar="CODES", help="Report only these warnings and hints: AL208,AL5 or names."
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Leave these warnings and hints out.")
 @click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")

@@ -12,8 +12,8 @@ import agentloom.analysis.analyze as door
 from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.analysis.rules.registry import RULES
-from agentloom.analysis.settings import Settings
+from agentloom.analysis.rules.registry import RULES, settings_problems
+from agentloom.analysis.settings import Settings, find_settings
 from agentloom.diagnostics import Finding, Severity
 from agentloom.text import Source
 
@@ -200,3 +200,30 @@ def test_inline_children_are_checked_in_place() -> None:
     document = check(text)
     found = {(d.code, document.lines.line_of(d.span.start) + 1) for d in document.diagnostics}
     assert found == {("AL102", 7), ("AL202", 12)}
+
+
+def test_settings_name_rules_that_exist(tmp_path: Path) -> None:
+    """A code, a name or a family; anything else is told, as the command line's options are."""
+    (tmp_path / "agentloom.toml").write_text(
+        'select = ["AL2", "AL40", "dependency-cycle"]\nignore = ["foo"]\nseverity = {AL999 = "error", AL403 = "error", AL206 = "error"}\n'
+    )
+    told = settings_problems(find_settings(tmp_path / "x.yaml"))
+
+    assert [problem.split("`")[1] for problem in told] == ["foo", "AL999", "AL403"]
+    assert "did you mean" in told[1]
+
+
+def test_default_retries_are_not_held_against_a_run_timeout() -> None:
+    """Only retries that the author wrote, on the step or in `config`."""
+    head = "name: w\nconfig: {timeout: 10%s}\nsteps:\n"
+    assert codes(head % "" + A) == []
+    assert codes(head % ", max_retries: 5" + A) == ["AL504"]
+    assert codes(head % "" + A + "    retry: {max_retries: 5}\n") == ["AL504"]
+
+
+def test_a_step_repeated_by_alias_names_anchor_and_alias() -> None:
+    """One duplicate-id diagnostic, on the alias; related: the anchored step, and the anchor."""
+    document = check(H + "  - &s {id: a, type: llm_call, prompt: hi}\n  - *s\n")
+    (found,) = document.diagnostics
+    assert (found.code, document.source.text[found.span.start : found.span.end]) == ("AL201", "*s")
+    assert ["first" in found.related[0].message, "`&s`" in found.related[1].message] == [True, True]

@@ -9,7 +9,7 @@ from agentloom.analysis.document import Facts, Step, WorkflowDocument
 from agentloom.analysis.graph import find_cycles
 from agentloom.analysis.values import suggest, undefined
 from agentloom.diagnostics import Edit, Finding, Fix, Related
-from agentloom.syntax.nodes import Node, Scalar, Sequence
+from agentloom.syntax.nodes import Alias, Node, Scalar, Sequence
 from agentloom.text import Span
 
 
@@ -51,11 +51,19 @@ def duplicate_step_id(document: WorkflowDocument) -> Iterator[Finding]:
             continue
         earlier = first.setdefault(step.id, step)
         if earlier is not step:
+            related = [Related(earlier.name_span, f"the first `{step.id}`")]
+            node = step.facts.node
+            anchor = None if isinstance(node, Alias) else node.anchor
+            if step.alias is not None and anchor is not None:
+                name = document.source.text[step.alias.start + 1 : step.alias.end]
+                related.append(
+                    Related(step.place(anchor), f"`*{name}` repeats the step that `&{name}` names, its id too")
+                )
             yield Finding(
                 "AL201",
                 step.name_span,
                 f"step id `{step.id}` is taken (`steps[{earlier.index}]` and `steps[{step.index}]`); choose another",
-                related=(Related(earlier.name_span, f"the first `{step.id}`"),),
+                related=tuple(related),
             )
 
 

@@ -18,7 +18,9 @@ from agentloom.analysis.rules import (
     shape,
     templates,
 )
+from agentloom.analysis.settings import Settings
 from agentloom.diagnostics import Finding, Severity
+from agentloom.similar import closest
 
 Scope = Literal["reader", "shape", "mapping", "step", "document", "driver"]
 
@@ -122,3 +124,20 @@ RULE_BY_NAME: dict[str, Rule] = {rule.name: rule for rule in RULES}
 MAPPING_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.scope == "mapping")
 STEP_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.scope in ("mapping", "step"))
 DOCUMENT_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.scope == "document")
+
+
+def names_rules(word: str) -> bool:
+    """Tell whether a word means rules: a code, a rule's name, or a family such as ``AL4``."""
+    return word in RULE_BY_NAME or (word.startswith("AL") and any(code.startswith(word) for code in RULE_BY_CODE))
+
+
+def settings_problems(settings: Settings) -> tuple[str, ...]:
+    """Return what is wrong in settings, in plain words: what their file says, and codes in them that no check has."""
+    unknown: list[str] = []
+    for key, words in (("select", settings.select), ("ignore", settings.ignore), ("severity", settings.severity)):
+        for word in words:
+            if not names_rules(word):
+                near = closest(word, [*RULE_BY_NAME, *RULE_BY_CODE])
+                cure = f"did you mean `{near}`?" if near else "`agentloom explain --list` lists them"
+                unknown.append(f"{settings.path}: `{word}` in `{key}` is no diagnostic code; {cure}")
+    return (*settings.problems, *unknown)

@@ -139,7 +139,8 @@ def retries_beyond_run_timeout(document: WorkflowDocument) -> Iterator[Finding]:
     """A step's retries can't all happen within the run's `config.timeout`.
 
     The run would be stopped while the step still waits; the later attempts exist on paper only. Counted are the longest waits
-    between attempts and, where the step has a `timeout`, the attempts themselves.
+    between attempts and, where the step has a `timeout`, the attempts themselves. Retries that nobody asked for, the default ones,
+    are not held against the file.
 
     Allow fewer retries, shorter waits, or a longer `config.timeout`.
     """
@@ -154,6 +155,8 @@ def retries_beyond_run_timeout(document: WorkflowDocument) -> Iterator[Finding]:
         facts = step.facts
         if facts.data.get("type") in ("router", "approval_gate"):
             continue
+        if given is None and not _retry(facts):
+            continue  # nobody asked for these retries
         attempts, waits, running = worst_case(facts, default)
         if attempts > 1 and waits + running > limit:
             parts = f"{waits:g} s of waits" + (f" and {running:g} s of attempts" if running else "")
