@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from errno import EINVAL
 from pathlib import Path
 
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import Child, Step, WorkflowDocument
+from agentloom.files import Unsuitable
 from agentloom.syntax.nodes import Alias, Mapping, Sequence
 from agentloom.syntax.tree import Placed, Tree
 from agentloom.syntax.values import entries
@@ -88,8 +88,8 @@ def _reason(error: Exception) -> str:
         return "it does not exist"
     if isinstance(error, PermissionError):
         return "it can't be read: permission denied"
-    if isinstance(error, OSError) and error.errno == EINVAL:
-        return "it is a pipe or a device"
+    if isinstance(error, Unsuitable):
+        return error.strerror or ""
     return "it can't be read"
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from errno import EINVAL
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
 from typing import Any, Protocol
 
 from agentloom.analysis.settings import Settings
+from agentloom.files import read_bytes
 from agentloom.records import record
 from agentloom.syntax.decode import decode
 
@@ -19,12 +18,9 @@ ReadText = Callable[[Path], str]
 def read_from_disk(path: Path) -> str:
     """Return a file's text. Raises ``OSError`` when it can't be read, ``UnicodeError`` when it is no text.
 
-    Pipes and devices are refused: to read one may take forever, and a file that names one must not stop an editor.
+    Pipes and devices are refused (``Unsuitable``): a file that names one must not stop an editor.
     """
-    kind = path.stat().st_mode
-    if not S_ISREG(kind) and not S_ISDIR(kind):
-        raise OSError(EINVAL, "not a regular file", str(path))
-    text, fault = decode(path.read_bytes())
+    text, fault = decode(read_bytes(path))
     if fault is not None:
         raise UnicodeError(fault.message)
     return text

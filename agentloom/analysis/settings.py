@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agentloom.diagnostics import SEVERITY_BY_WORD, Severity
+from agentloom.files import Unsuitable, read_bytes
 from agentloom.similar import closest
 
 SETTINGS_FILE = "agentloom.toml"
@@ -88,7 +89,9 @@ def find_settings(path: Path | None) -> Settings:
 def read_settings_file(path: Path) -> Settings | None:
     """Return the settings in a file; None when there is no such file or it has no table for us."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
+    except Unsuitable as error:
+        return Settings(path=path, problems=(f"{path}: this can't be read: {error.strerror}",))
     except OSError:
         return None
     if path.name == PROJECT_FILE and not re.search(_TABLE, data):
@@ -97,7 +100,9 @@ def read_settings_file(path: Path) -> Settings | None:
 
     try:
         table: Any = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        return Settings(path=path, problems=(f"{path}: this is not UTF-8; save it as UTF-8",))
+    except tomllib.TOMLDecodeError as error:
         return Settings(path=path, problems=(f"{path}: this is not valid TOML: {error}",))
     if path.name == PROJECT_FILE:
         tool = table.get("tool")
@@ -141,6 +146,9 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
         if isinstance(fields, dict):
             unknown = [key for key in fields if key not in PROVIDER_KEYS]
             problems.extend(f"{path}: unknown key `{key}` in `providers.{name}`" for key in unknown)
+            url = fields.get("base_url")
+            if isinstance(url, str) and not url.lower().startswith(("http://", "https://")):
+                problems.append(f"{path}: `base_url` in `providers.{name}` must begin with http:// or https://")
             providers[name] = fields
         else:
             problems.append(f"{path}: `providers.{name}` must be a table")

@@ -75,7 +75,8 @@ class Checker:
     def check(self, target: Target) -> Outcome:
         """Read and analyse one file; a file that can't be checked doesn't stop the others."""
         try:
-            return self._check(target, read_stdin() if target.is_stdin else read_file(target.path))
+            read = read_stdin() if target.is_stdin else read_file(target.path, pipes=target.named)
+            return self._check(target, read)
         except Unreadable as error:
             return Outcome(target, problem=str(error))
         except Exception as error:

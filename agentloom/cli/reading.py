@@ -7,6 +7,7 @@ import sys
 from typing import NamedTuple
 
 from agentloom.diagnostics import Finding
+from agentloom.files import read_bytes, read_stream
 from agentloom.syntax.decode import decode
 
 
@@ -26,11 +27,10 @@ class Read(NamedTuple):
         return () if self.fault is None else (self.fault,)
 
 
-def read_file(path: str) -> Read:
-    """Return what a file holds. Raises ``Unreadable``."""
+def read_file(path: str, *, pipes: bool = True) -> Read:
+    """Return what a file holds; ``pipes`` says that it may be a pipe, since the user named it. Raises ``Unreadable``."""
     try:
-        with open(path, "rb") as file:
-            return Read(*decode(file.read()))
+        return Read(*decode(read_bytes(path, pipes=pipes)))
     except OSError as error:
         raise Unreadable(reason(error)) from error
 
@@ -41,7 +41,7 @@ def read_stdin() -> Read:
     if stream is None:
         raise Unreadable("standard input is closed")
     try:
-        return Read(*decode(stream.buffer.read()))
+        return Read(*decode(read_stream(stream.buffer)))
     except OSError as error:
         raise Unreadable(reason(error)) from error
 

@@ -17,6 +17,7 @@ from agentloom.core.plain import plain
 from agentloom.core.preparation import accepted
 from agentloom.diagnostics import Finding
 from agentloom.errors import WorkflowError
+from agentloom.files import read_bytes
 from agentloom.syntax.decode import decode
 from agentloom.text import Source
 from agentloom.tools.catalogue import BUILTIN_TOOLS
@@ -33,7 +34,7 @@ def load_workflow(path: str | os.PathLike[str], context: Context | None = None) 
     """
     file = Path(path)
     try:
-        text, fault = decode(file.read_bytes())
+        text, fault = decode(read_bytes(file, pipes=True))
     except FileNotFoundError:
         raise WorkflowError(f"`{file}` does not exist") from None
     except OSError as error:

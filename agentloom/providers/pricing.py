@@ -19,6 +19,7 @@ from math import inf
 from pathlib import Path
 
 from agentloom.errors import UsageError
+from agentloom.files import read_bytes
 from agentloom.providers.base import Usage
 from agentloom.similar import closest
 
@@ -89,7 +90,7 @@ def prices_for(environ: Mapping[str, str]) -> PriceTable:
 def load_prices(path: Path) -> PriceTable:
     """Read a price table. Raises ``UsageError`` that names the file, the line and what is wrong."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
         raise UsageError(f"price table `{path}` does not exist") from None
     except UnicodeDecodeError:

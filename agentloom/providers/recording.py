@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agentloom.errors import WorkflowError
+from agentloom.files import read_bytes
 from agentloom.providers.base import Message, Request, Usage
 from agentloom.records import record
 
@@ -96,7 +97,7 @@ def message_data(message: Message) -> dict[str, Any]:
 def load_recording(path: Path) -> Recording:
     """Read a responses file. Raises ``WorkflowError`` that names the file and what is wrong in it."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
         raise WorkflowError(f"responses file `{path}` does not exist") from None
     except IsADirectoryError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,18 +41,30 @@ def test_own_file_goes_before_pyproject(tmp_path: Path) -> None:
         ("severity = 3", "`severity` must be a table"),
         ("providers = {x = 1}", "`providers.x` must be a table"),
         ('[providers.openai]\nbase = "x"', "unknown key `base` in `providers.openai`"),
+        (
+            '[providers.openai]\nbase_url = "ftp://x"',
+            "`base_url` in `providers.openai` must begin with http:// or https://",
+        ),
         ("= 1", "this is not valid TOML"),
+        ('ignore = ["\xe9"]', "this is not UTF-8; save it as UTF-8"),
     ],
 )
 def test_problems_are_told_with_the_file(tmp_path: Path, text: str, words: str) -> None:
     """Each mistake gives one sentence that names the file; the rest of the settings still holds."""
     path = tmp_path / "agentloom.toml"
-    path.write_text(text)
+    path.write_text(text, encoding="latin-1")
     settings = find_settings(tmp_path / "x.yaml")
 
     assert len(settings.problems) == 1
     assert words in settings.problems[0]
     assert str(path) in settings.problems[0]
+
+
+def test_settings_that_are_a_pipe_are_a_problem(tmp_path: Path) -> None:
+    """Nobody may ever write to it, so it isn't read."""
+    os.mkfifo(tmp_path / "agentloom.toml")
+    (problem,) = find_settings(tmp_path / "x.yaml").problems
+    assert problem.endswith("agentloom.toml: this can't be read: it is a pipe or a device")
 
 
 def test_severity_and_providers(tmp_path: Path) -> None:

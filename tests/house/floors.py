@@ -14,7 +14,17 @@ from pathlib import Path
 
 # From the bottom up. A name covers the module and everything below it; the longest name that fits wins.
 FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("F0", ("agentloom", "agentloom.text", "agentloom.errors", "agentloom.records", "agentloom.similar")),
+    (
+        "F0",
+        (
+            "agentloom",
+            "agentloom.text",
+            "agentloom.errors",
+            "agentloom.files",
+            "agentloom.records",
+            "agentloom.similar",
+        ),
+    ),
     ("F1", ("agentloom.diagnostics",)),
     (
         "F2",

@@ -1,0 +1,61 @@
+"""Bytes of files that users name: never from what has no end, never more than a file of ours can sensibly hold."""
+
+from __future__ import annotations
+
+import os
+from errno import EFBIG, EINVAL
+from stat import S_ISDIR, S_ISFIFO, S_ISREG
+from typing import Protocol
+
+MOST_MIB = 64
+MOST_BYTES = MOST_MIB << 20
+"""The most that is read of one file. Workflows, recordings and states are kilobytes; beyond this the name is a mistake."""
+
+_PIECE = 1 << 20
+
+
+class Unsuitable(OSError):
+    """A file that isn't read although it could be; ``strerror`` says why in plain words, for use behind "it can't be read: "."""
+
+
+class _Bytes(Protocol):
+    def read(self, size: int, /) -> bytes | None: ...
+
+
+def read_bytes(path: str | os.PathLike[str], *, pipes: bool = False) -> bytes:
+    """Return what a file holds. Raises ``Unsuitable`` for devices and for more than ``MOST_BYTES``, ``OSError`` as the system does.
+
+    Pipes are refused too: to read one may take forever. ``pipes`` takes them, for names that a user types himself and that a shell
+    may put there (``<(command)``).
+    """
+    status = os.stat(path)
+    mode = status.st_mode
+    if (
+        not S_ISREG(mode) and not S_ISDIR(mode) and not (pipes and S_ISFIFO(mode))
+    ):  # to open a folder has words of its own
+        raise Unsuitable(EINVAL, "it is a device" if pipes else "it is a pipe or a device", os.fspath(path))
+    if S_ISREG(mode) and status.st_size > MOST_BYTES:
+        raise _too_large()
+    with open(path, "rb", buffering=0) as file:
+        return read_stream(file, min(status.st_size + 1, _PIECE))
+
+
+def read_stream(stream: _Bytes, first: int = _PIECE) -> bytes:
+    """Return what a stream holds up to its end, read in pieces of which the first has up to ``first`` bytes.
+
+    Raises ``Unsuitable`` for more than ``MOST_BYTES``.
+    """
+    pieces: list[bytes] = []
+    left = MOST_BYTES
+    size = first
+    while piece := stream.read(size):
+        left -= len(piece)
+        if left < 0:
+            raise _too_large()
+        pieces.append(piece)
+        size = _PIECE
+    return b"".join(pieces)
+
+
+def _too_large() -> Unsuitable:
+    return Unsuitable(EFBIG, f"it is larger than {MOST_MIB} MiB")
