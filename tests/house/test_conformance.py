@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = "docs/workflows-conformance.md"
+PAGES = ("docs/workflows-conformance.md", "tests/README.md")
+HEADINGS = ("behaviour", "case", "promise")
 ROW = re.compile(r"^\| (?P<what>[^|]+) \| (?P<tests>[^|]+) \|$", re.MULTILINE)
 NAMED = re.compile(r"`(?P<file>tests/[\w/]+\.py)::(?P<name>\w+)`")
 
@@ -27,7 +28,7 @@ def missing(text: str, root: Path) -> list[str]:
     """Return the rows of a table that name no test, or one that doesn't exist."""
     found = []
     for row in ROW.finditer(text):
-        if row["what"] == "behaviour" or row["tests"] == "*later*":
+        if row["what"] in HEADINGS or row["tests"] == "*later*":
             continue
         named = list(NAMED.finditer(row["tests"]))
         if not named:
@@ -39,9 +40,10 @@ def missing(text: str, root: Path) -> list[str]:
     return found
 
 
-def test_every_behaviour_has_its_test(root: Path) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_every_behaviour_and_case_has_its_test(root: Path, page: str) -> None:
     """Each row names at least one test, and each named test is there."""
-    text = (root / PAGE).read_text(encoding="utf-8")
+    text = (root / page).read_text(encoding="utf-8")
     assert missing(text, root) == []
     assert len(list(ROW.finditer(text))) > 40
 
@@ -60,7 +62,7 @@ def test_the_tests_that_other_pages_name_exist(root: Path) -> None:
     [
         ("TODO", "no test"),
         ("`tests/house/test_conformance.py::test_gone`", "doesn't exist"),
-        ("`tests/house/gone.py::test_every_behaviour_has_its_test`", "doesn't exist"),
+        ("`tests/house/gone.py::test_every_behaviour_and_case_has_its_test`", "doesn't exist"),
     ],
 )
 def test_a_row_without_its_test_is_noticed(root: Path, cell: str, says: str) -> None:
