@@ -1,11 +1,12 @@
-"""Bytes of files that users name: never from what has no end, never more than a file of ours can sensibly hold."""
+"""What is read of files that users name: never what has no end, never more than a file of ours can hold, no key of JSON twice."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from errno import EFBIG, EINVAL
 from stat import S_ISDIR, S_ISFIFO, S_ISREG
-from typing import Protocol
+from typing import Any, Protocol
 
 MOST_MIB = 64
 MOST_BYTES = MOST_MIB << 20
@@ -16,6 +17,10 @@ _PIECE = 1 << 20
 
 class Unsuitable(OSError):
     """A file that isn't read although it could be; ``strerror`` says why in plain words, for use behind "it can't be read: "."""
+
+
+class RepeatedKey(ValueError):
+    """A JSON object says one key twice; the message names it, for use behind the file's name and a colon."""
 
 
 class _Bytes(Protocol):
@@ -59,3 +64,14 @@ def read_stream(stream: _Bytes, first: int = _PIECE) -> bytes:
 
 def _too_large() -> Unsuitable:
     return Unsuitable(EFBIG, f"it is larger than {MOST_MIB} MiB")
+
+
+def unique_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object's pairs as a mapping: an ``object_pairs_hook``. Raises ``RepeatedKey``, where Python takes the last one."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            shown = key if len(key) <= 40 else f"{key[:39]}…"
+            raise RepeatedKey(f"the key `{shown}` stands twice in one object; keep one of them")
+        found[key] = value
+    return found

@@ -10,6 +10,7 @@ from typing import Any
 
 from agentloom.cli.reading import Unreadable, read_file
 from agentloom.errors import UsageError
+from agentloom.files import RepeatedKey, unique_keys
 
 _UNREADABLE = re.compile(r"\.\s*\.|[\[\]{}]")
 """Dots with no name between them, and marks of the template language."""
@@ -68,7 +69,9 @@ def read_state_file(path: str) -> dict[str, Any]:
         raise UsageError(f"the state file `{path}` can't be read: {fault.message}")
     if Path(path).suffix == ".json":
         try:
-            value = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse)
+            value = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse, object_pairs_hook=unique_keys)
+        except RepeatedKey as error:
+            raise UsageError(f"the state file `{path}`: {error}") from error
         except json.JSONDecodeError as error:
             place = f"line {error.lineno}, column {error.colno}"
             raise UsageError(f"the state file `{path}` is not JSON ({place}): {error.msg}") from error

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from agentloom.errors import WorkflowError
-from agentloom.files import read_bytes
+from agentloom.files import RepeatedKey, read_bytes, unique_keys
 from agentloom.providers.base import Message, Request, Usage
 from agentloom.records import record
 
 NEWEST_VERSION = 2
+_TOO_MUCH = 1e15
+"""No number of a recording is as large: beyond it, fractions of a token, a cent or a millisecond get lost."""
 _USAGE_KEYS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens")
 
 
@@ -108,11 +110,13 @@ def load_recording(path: Path) -> Recording:
         reason = error.strerror if isinstance(error, OSError) else error
         raise WorkflowError(f"responses file `{path}` can't be read: {reason}") from None
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         raise WorkflowError(
             f"responses file `{path}:{error.lineno}:{error.colno}` is not valid JSON: {_plain(error)}"
         ) from None
+    except RepeatedKey as error:
+        raise WorkflowError(f"responses file `{path}`: {error}") from None
     except (RecursionError, ValueError):
         raise WorkflowError(
             f"responses file `{path}` is not usable JSON: it is nested too deeply, or a number is too long"
@@ -190,8 +194,10 @@ def _number(where: str, value: Mapping[str, Any], key: str) -> float:
         return 0.0
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise _Malformed(f"`{where}.{key}` must be a number, not {_kind(found)}")
-    if not 0 <= found < 1e15:
-        raise _Malformed(f"`{where}.{key}` must be a number from 0 up, not `{found}`")
+    if not 0 <= found < float("inf"):
+        raise _Malformed(f"`{where}.{key}` must be a number from 0 up, not `{_cut(str(found))}`")
+    if found >= _TOO_MUCH:
+        raise _Malformed(f"`{where}.{key}` must be below 1e15, not `{_cut(str(found))}`")
     return float(found)
 
 
@@ -249,7 +255,10 @@ def _kind(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, default=str)
+    return _cut(json.dumps(value, default=str))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 

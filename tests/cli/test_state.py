@@ -87,6 +87,7 @@ def test_files_come_before_pairs(tmp_path: Path) -> None:
         ("a.json", b"{", "not JSON \\(line 1, column 2\\)"),
         ("a.json", b"[1]", "must hold a mapping"),
         ("a.json", b'{"a": NaN}', "not JSON"),
+        ("a.json", b'{"a": {"b": 1, "b": 2}}', "the key `b` stands twice in one object; keep one of them"),
         ("a.yaml", b"- a\n", "must hold a mapping"),
         ("a.yaml", b"just text\n", "must hold a mapping"),
         ("a.yaml", b"a: 1\nb: [\n", "not YAML \\(line 2\\)"),

@@ -134,6 +134,13 @@ WRONG_BYTES: list[tuple[bytes, str]] = [
     (b"[" * 200_000, "`{path}` is not usable JSON: it is nested too deeply, or a number is too long"),
     (b'{"a": ' + b"9" * 5000 + b"}", "`{path}` is not usable JSON: it is nested too deeply, or a number is too long"),
     (b'{"a": {"content": "x", "cost_usd": NaN}}', "`{path}`: `a.cost_usd` must be a number from 0 up, not `nan`"),
+    (b'{"a": {"content": "x", "latency_ms": 1e308}}', "`{path}`: `a.latency_ms` must be below 1e15, not `1e+308`"),
+    (
+        b'{"a": {"content": "x", "usage": {"total_tokens": 1000000000000000}}}',
+        "`{path}`: `a.usage.total_tokens` must be",
+    ),
+    (b'{"a": {"content": "x"}, "a": {"content": "y"}}', "`{path}`: the key `a` stands twice in one object; keep one"),
+    (b'{"a": {"content": "x", "content": "y"}}', "`{path}`: the key `content` stands twice in one object; keep one"),
     (b'{"a": {"content": "x", "cost_usd": 1e999}}', "`{path}`: `a.cost_usd` must be a number from 0 up, not `inf`"),
 ]
 
