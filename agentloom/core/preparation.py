@@ -141,6 +141,8 @@ def unsupported_settings(workflow: Workflow) -> Iterator[str]:
         yield "`config.timeout`"
     if config.sandbox.enabled:
         yield "`config.sandbox.enabled`"
+    if config.capture_prompts:
+        yield "`config.capture_prompts`"
     for key, rule in workflow.state_schema.items():
         if rule.redact:
             yield f"`state_schema.{key}.redact`"

@@ -67,6 +67,7 @@ def test_a_step_that_needs_what_is_not_built_is_refused(step: dict[str, Any], fi
         ({"budget_usd": 0}, "`config.budget_usd`"),
         ({"timeout": 1}, "`config.timeout`"),
         ({"sandbox": {"enabled": True}}, "`config.sandbox.enabled`"),
+        ({"capture_prompts": True}, "`config.capture_prompts`"),
     ],
 )
 def test_a_setting_that_needs_what_is_not_built_is_refused(config: dict[str, Any], field: str) -> None:
