@@ -59,6 +59,12 @@ def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str
     return tuple(parse_pair(value) for value in values)
 
 
+def _name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise UsageError(f"`--{parameter.name}` is empty; give a name, or leave it out")
+    return value
+
+
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
 @click.option("-s", "--state", "pairs", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Set a state key.")
@@ -69,8 +75,8 @@ def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str
     type=click.Path(exists=True, dir_okay=False),
     help="Set many (YAML, JSON).",
 )
-@click.option("-p", "--provider", metavar="NAME", help="Instead of the file's config.provider.")
-@click.option("-m", "--model", metavar="NAME", help="Instead of the file's config.model.")
+@click.option("-p", "--provider", metavar="NAME", callback=_name, help="Instead of the file's config.provider.")
+@click.option("-m", "--model", metavar="NAME", callback=_name, help="Instead of the file's config.model.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
 @click.option(

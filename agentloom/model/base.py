@@ -75,7 +75,7 @@ EmbedPath: TypeAlias = Annotated[str, Field(pattern=rf"^({_DOTTED}|\{{{_DOTTED}\
 Template: TypeAlias = Annotated[str, Mark("template")]
 Prose: TypeAlias = Annotated[str, Mark("text")]
 StepRef: TypeAlias = Annotated[str, Mark("ref", "step")]
-ModelName: TypeAlias = Annotated[str, Mark("model")]
+ModelName: TypeAlias = Annotated[str, Field(min_length=1), Mark("model")]
 # A negative timeout or budget certainly ruins a run, so it is refused here (AL106); 0 means no limit, or no money. Other odd waits
 # (`backoff_max`, `latency_ms`) have no bounds in the model: they are warnings of a rule (AL510).
 Seconds: TypeAlias = Annotated[float, Field(ge=0), Mark("duration", "seconds")]

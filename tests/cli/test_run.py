@@ -181,6 +181,15 @@ def test_an_unknown_provider_is_told_with_the_one_that_is_meant(here: Path, call
     assert (done.code, done.err) == (1, "error: unknown provider `mockk`; did you mean `mock`?\n")
 
 
+@pytest.mark.parametrize("option", ["-p", "--provider", "-m", "--model"])
+@pytest.mark.parametrize("value", ["", "  "])
+def test_an_empty_name_is_wrong_usage(here: Path, call: Call, option: str, value: str) -> None:
+    """As a script gives one whose variable isn't set."""
+    done = call("run", "flow.yaml", option, value)
+    word = "--provider" if "p" in option[:3] else "--model"
+    assert (done.code, done.err) == (2, f"error: `{word}` is empty; give a name, or leave it out\n")
+
+
 @pytest.mark.parametrize("content", ["{", '{"_version": 1, "a": 3}', "[]", '{"classify": {}}'])
 def test_a_malformed_recording_exits_1(here: Path, call: Call, content: str) -> None:
     """And the message names the file."""

@@ -78,6 +78,9 @@ BOUNDS: list[tuple[str, dict[Any, bool]]] = [
     ("config.max_retries", {0: True, -1: False, 2.5: False, None: False}),
     ("config.max_concurrent_steps", {1: True, 1024: True, 0: False, 1025: False}),
     ("config.on_step_failure", {"continue": True, "stop": False, "Continue": False}),
+    ("config.model", {"m": True, "": False, None: False}),
+    ("llm_call.model", {"m": True, "": False, None: True}),
+    ("embed.model", {"m": True, "": False, None: True}),
     ("config.latency_model", {"replay": True, "random": False}),
     # Negative waits and latencies are odd, not impossible: a warning (AL510), not an error.
     ("config.latency_ms", {-1: True, 0: True, "1": False}),
