@@ -37,10 +37,9 @@ def undefined(kind: str, name: str, near: str | None, otherwise: str) -> str:
 
 def suggest(document: WorkflowDocument, kind: str, word: str, step: Step | None = None) -> str | None:
     """Return the valid name nearest to ``word``. In files so broken that this would take long: None."""
-    names = valid_values(document, kind, step)
     spent: dict[str, int] = document.__dict__.setdefault("_suggestions", {"spent": 0})
-    size = len(names) if isinstance(names, list) else 0
-    if spent["spent"] + size > MOST_SUGGESTIONS:
+    if spent["spent"] > MOST_SUGGESTIONS:
         return None
-    spent["spent"] += size
-    return closest(word, names)
+    names = list(valid_values(document, kind, step))
+    spent["spent"] += len(names)
+    return closest(word, names) if spent["spent"] <= MOST_SUGGESTIONS else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from agentloom.errors import ExpressionError
 from agentloom.language.evaluation import evaluate_tree
@@ -90,6 +91,7 @@ def _reads_state(tree: Node) -> bool:
     return False
 
 
+@lru_cache(maxsize=2048)
 def opposites(tree: Node) -> tuple[str, ...]:
     """Return the canonical texts of expressions that are true whenever this one is false."""
     found = [canonical_text(Unary(tree.span, "not", tree))]

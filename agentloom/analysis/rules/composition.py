@@ -30,7 +30,6 @@ def missing_file(document: WorkflowDocument) -> Iterator[Finding]:
 
 
 def _missing(document: WorkflowDocument, facts: Facts, base: int, step_id: str) -> Iterator[Finding]:
-    home = document.path
     for place in facts.files:
         if not place.name or place.key.startswith("config.sandbox."):
             continue  # what the sandbox allows need not be there yet
@@ -46,6 +45,7 @@ def _missing(document: WorkflowDocument, facts: Facts, base: int, step_id: str) 
                 continue
         elif "{" in place.name or "://" in place.name or place.name.startswith("data:"):
             continue  # made at run time, or not a file here
+        home = document.path
         if home is None:
             yield Finding(
                 "AL701",
