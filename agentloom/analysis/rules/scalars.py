@@ -165,10 +165,10 @@ def text_lost_to_comment(facts: Facts) -> Iterator[Finding]:
     Put quotes around the whole text.
     """
     text = facts.unit.text
-    if " #" not in text and "\t#" not in text:
-        return
     for leaf in facts.leaves:
         node = leaf.node
+        if text[node.span.end : node.span.end + 1] not in (" ", "\t"):
+            continue  # nothing behind it: nearly every one
         if node.style != "plain" or not isinstance(leaf.value, str) or not node.raw:
             continue
         if not (leaf.shape.mark("template") or leaf.shape.mark("text") or leaf.shape.mark("template_deep")):
