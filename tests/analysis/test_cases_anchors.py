@@ -46,9 +46,10 @@ def test_case_one_mistake_under_an_anchor_is_told_once() -> None:
     """However often it is aliased; the id that comes along twice is another mistake, told at the alias with the anchor beside it."""
     text = H + "  - &s {id: a, type: llm_call, prompt: hi, foo: 1}\n  - *s\n"
     assert places(text) == [("AL102", 3, "foo"), ("AL201", 4, "*s")]
-    (there,) = only(text, "AL201").related
-    assert text[there.span.start : there.span.end] == "a"
-    assert text.count("\n", 0, there.span.start) == 2
+    first, anchor = only(text, "AL201").related
+    assert [text[r.span.start : r.span.end] for r in (first, anchor)] == ["a", "&s"]
+    assert "`*s`" in anchor.message
+    assert "`&s`" in anchor.message
 
     many = (
         H
