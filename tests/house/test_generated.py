@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentloom.model.export import generated
-from scripts import examples_page, pictures, rule_pages
+from scripts import examples_page, format_pages, pictures, rule_pages
 from tests.conftest import ROOT, Golden
 
 FROM_THE_MODEL = sorted(path.relative_to(ROOT).as_posix() for path in generated())
@@ -22,6 +22,11 @@ def test_what_comes_from_the_model(name: str, golden: Golden) -> None:
 def test_the_examples_page(golden: Golden) -> None:
     """The table and the graphs of the examples."""
     golden(examples_page.PAGE, examples_page.page())
+
+
+def test_the_page_on_workflow_files(golden: Golden) -> None:
+    """The tables of blocks and keys."""
+    golden(format_pages.PAGE, format_pages.page())
 
 
 def test_the_rule_pages(golden: Golden) -> None:
