@@ -83,8 +83,8 @@ class Masked(NamedTuple):
         return value.translate(self.back) if self.back else value
 
 
-BAD_CHARACTER = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]|(?<=[\r\n])\ufeff"
-"""What YAML does not allow, and byte order marks that stand where a line begins in the middle of a text."""
+BAD_CHARACTER = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]|(?:(?<=[\r\n])|\\A)\ufeff"
+"""What YAML does not allow, and byte order marks that begin a line; the one that leads a file is no part of what is composed."""
 
 MOST_TABS = 100
 """Tabs that are masked, one by one, because a parser does not know that YAML allows them."""

@@ -54,6 +54,8 @@ PROBLEMS: tuple[tuple[str, str], ...] = (
     ("comment or line break", "nothing can follow `|` or `>` on its line; begin the text on the next line"),
     ("comment or a line break", "nothing can follow `|` or `>` on its line; begin the text on the next line"),
     ("chomping", "only `-`, `+` or a digit can follow `|` or `>`; begin the text on the next line"),
+    ("non-alphabetical", "this line that begins with `%` is no YAML directive; remove it or quote the text"),
+    ("expected ' '", "a blank is missing in a `%` line, or behind a tag; add it or quote the text"),
     ("directive", "this line that begins with `%` is no YAML directive; remove it or quote the text"),
     ("version", "the `%YAML` line names no version that can be read; remove it"),
     ("incompatible YAML document", "the `%YAML` line names no version that can be read; remove it"),

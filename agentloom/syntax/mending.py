@@ -105,16 +105,18 @@ def salvage(mended: Mended, at: int, tail: int = 0, pure: bool = False) -> Node:
     """
     text = mended.text
     end = len(text) - tail
-    closed = bracket_end(text, at, end) if text[at] in "[{" else -1
+    opens = at < end and text[at] in "[{"
+    closed = bracket_end(text, at, end) if opens else -1
     deep = mended.failure is not None and mended.failure.problem == TOO_DEEP
     findings: list[Finding] = []
     node: Node
-    if text[at] in "[{" and not deep and (closed > 0 or not mended.findings):
+    if opens and not deep and (closed > 0 or not mended.findings):
         flow = _Flow(text, pure)
         node = flow.collection(at, closed if closed > 0 else end, closed > 0)
         findings = flow.findings
         mended.loose.extend(flow.loose)
     else:
+        at = min(at, end)
         stop = content_end(text, at, end)
         node = Scalar(Span(at, stop), text[at:stop], "plain", text[at:stop])
     if not findings and not mended.findings and mended.failure is not None:

@@ -49,6 +49,7 @@ _NEXT_ITEM = re.compile(r"\n(?P<blanks> +)-[ \t]+[A-Za-z_]+[ \t]*:(?=[ \t\r\n]|\
 _OWNER = re.compile(r":[ \t]*(?:[|>][^\r\n]*|#[^\r\n]*)?(?:\r?\n[ \t]*(?:#[^\r\n]*)?)+\Z")
 _ALMOST_ITEM = re.compile(r" *-[A-Za-z{\[\"']")
 _INDENTED = re.compile(r"\n[ \t]+[^ \t\r\n#]")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*[ \t]*:[ \t\r\n]")
 _EXPLICIT_START = re.compile(r"[?:](?=[ \t\r\n]|\Z)")
 _EXPLICIT = re.compile(r"\n[?:](?=[ \t\r\n]|\Z)")
 
@@ -143,6 +144,8 @@ def cut(text: str, start: int, end: int) -> list[Piece] | None:
 
 def _is_stray(text: str, at: int, stop: int) -> bool:
     """Tell whether a line at the margin, behind ``steps:``, is no key and has indented lines below: the list goes on there."""
+    if _PLAIN_KEY.match(text, at, stop):
+        return False
     from agentloom.syntax.lines import KEY  # with patterns of which correct files mostly need none
 
     return text[at] not in "&*!" and KEY.match(text, at, stop) is None and _INDENTED.search(text, at, stop) is not None

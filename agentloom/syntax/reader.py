@@ -68,7 +68,9 @@ class Reader:
         if pieces is not None:
             placed = self._read_pieces(text, pieces, findings)
             if placed is not None:
+                findings.extend(_bad_characters_before(text, placed[0].base))
                 return assemble(text, placed, findings)
+        findings.extend(_bad_characters_before(text, body.start))
         return assemble_whole(text, self._read_whole(text, body), findings)
 
     def _read_pieces(self, text: str, pieces: list[Piece], findings: list[Finding]) -> list[PlacedPart] | None:
@@ -178,6 +180,12 @@ class Reader:
         if node is not None and body.start:
             node = moved(node, body.start, {})
         return Unit(text, node, in_order([finding.shift(body.start) for finding in findings]))
+
+
+def _bad_characters_before(text: str, end: int) -> list[Finding]:
+    """Return the findings about characters in the comments before the first piece."""
+    start = 1 if text.startswith("\ufeff") else 0
+    return [finding.shift(start) for finding in bad_characters(text[start:end])]
 
 
 def _last_piece(text: str, pieces: list[Piece], at: int, opened: int) -> int:
