@@ -158,7 +158,7 @@ class Outline:
         for child in _children(block, lambda line, now: line.column <= column and not self._goes_on(line, now, column)):
             content = child.first.content
             stray = not any(pattern.match(self.text, content) for pattern in (DASH, NO_DASH_SPACE, KEY))
-            if stray and parts and len(child.lines) > 1:
+            if stray and parts and (len(child.lines) > 1 or self._holds_keys(parts[-1])):
                 self._without_colon(Block(child.lines[:1], child.first.next), silent=False)
                 self._blank_out(child.first)
                 parts[-1] = Block([*parts[-1].lines, *child.lines[1:]], child.end)

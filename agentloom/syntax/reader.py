@@ -25,6 +25,7 @@ LARGE = 20_000
 MOST_SEARCHES = 20
 """Open quotes and brackets whose end is looked for in later pieces; each search may go through the whole text."""
 
+_DIRECTIVE = r"(?m)^%"
 _PRELUDE_LINES = r"(?m)^%[^\r\n]*|^---(?=[ \t\r\n]|\Z)"
 
 
@@ -167,7 +168,8 @@ class Reader:
         composed = compose(chunk, self._pure)
         findings = bad_characters(chunk)
         if isinstance(composed, Failure) and body.directives:
-            findings.append(broken_directive(chunk, composed))
+            if re.search(_DIRECTIVE, chunk):
+                findings.append(broken_directive(chunk, composed))
             chunk = re.sub(_PRELUDE_LINES, lambda match: " " * len(match[0]), chunk)
             composed = compose(chunk, self._pure)
         if isinstance(composed, Failure):

@@ -6,6 +6,8 @@ read is left out. So a fault costs the line it is on, and every fault has its ow
 
 from __future__ import annotations
 
+import re
+
 from agentloom.diagnostics import Finding
 from agentloom.syntax.aliases import Linker
 from agentloom.syntax.backend import Failure
@@ -71,10 +73,13 @@ def _distinct(findings: list[Finding]) -> list[Finding]:
 
 
 def _visible(text: str, finding: Finding) -> Finding:
-    """Return a finding that has at least one character to stand on, where there is one."""
+    """Return a finding that stands on one line, on at least one character where there is one."""
     start, end = finding.span
-    if start < end:
-        return finding
-    if start < len(text) and text[start] not in "\r\n":
-        return finding._replace(span=Span(start, start + 1))
-    return finding._replace(span=Span(start - 1, start)) if start and text[start - 1] not in "\r\n" else finding
+    line_break = re.search(r"[\r\n]", text[start:end])
+    if line_break is not None:
+        end = start + line_break.start()
+    if start == end and start < len(text) and text[start] not in "\r\n":
+        end += 1
+    elif start == end and start and text[start - 1] not in "\r\n":
+        start -= 1
+    return finding._replace(span=Span(start, end))
