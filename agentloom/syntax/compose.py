@@ -264,10 +264,11 @@ def _skip_properties(text: str, at: int, anchor: object, tag: object, limit: int
     """Return the anchor's span and where the content begins, behind an anchor and a tag in any order."""
     found: Span | None = None
     for _ in range((anchor is not None) + (tag is not None)):
-        at = _behind_gap(text, at)
-        match = re.compile(_PROPERTY).match(text, at)
-        if match is None:
-            break
+        next_at = _behind_gap(text, at)
+        match = re.compile(_PROPERTY).match(text, next_at)
+        if match is None or text[next_at] not in "&!":
+            break  # the pure parser counts from the anchor even when the tag stands before it
+        at = next_at
         if text[at] == "&":
             found = Span(at, match.end())
         at = match.end()
