@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,12 +33,37 @@ CHEAP = [
 ]
 
 
-@pytest.mark.parametrize("arguments", CHEAP, ids=" ".join)
-def test_cheap_commands_import_nothing_heavy(root: Path, arguments: tuple[str, ...]) -> None:
-    """The commands that run on every save and in every hook pay only for what they use."""
+# What only some files need: broken ones, and those with routers, settings, suppressions or many neighbours.
+FOR_OTHERS = (
+    "agentloom.language.evaluation",
+    "agentloom.language.parser",
+    "agentloom.language.tree",
+    "agentloom.syntax.outline",
+    "agentloom.syntax.recovery",
+    "agentloom.syntax.repairs",
+    "difflib",
+    "logging",
+    "multiprocessing",
+    "pickle",
+    "subprocess",
+    "tomllib",
+)
+SMALL = """\
+name: small
+steps:
+  - id: greet
+    type: llm_call
+    prompt: "Greet {state.name}."
+    output: greeting
+"""
+
+
+def loaded_by(root: Path, folder: Path, *arguments: str) -> list[str]:
+    """Return the modules that a command has loaded when it ends; it must succeed."""
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *arguments],
-        cwd=root,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(root)},
         capture_output=True,
         text=True,
         check=False,
@@ -47,4 +73,25 @@ def test_cheap_commands_import_nothing_heavy(root: Path, arguments: tuple[str, .
     code, loaded = json.loads(done.stderr.strip().splitlines()[-1])
     assert code == 0, done.stderr
     assert "agentloom.cli" in loaded
+    return [str(name) for name in loaded]
+
+
+@pytest.mark.parametrize("arguments", CHEAP, ids=" ".join)
+def test_cheap_commands_import_nothing_heavy(root: Path, arguments: tuple[str, ...]) -> None:
+    """The commands that run on every save and in every hook pay only for what they use."""
+    loaded = loaded_by(root, root, *arguments)
     assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_a_small_correct_file_pays_for_no_other(root: Path, tmp_path: Path) -> None:
+    """What broken files and rarer parts of the format need is loaded with the first of them."""
+    (tmp_path / "small.loom.yaml").write_text(SMALL, encoding="utf-8")
+    loaded = loaded_by(root, tmp_path, "validate", "small.loom.yaml")
+    assert [name for name in FOR_OTHERS if name in loaded] == []
+
+
+def test_a_run_offline_imports_what_it_uses(root: Path, tmp_path: Path) -> None:
+    """No client of a provider, no models, and no drawing where there is no terminal."""
+    (tmp_path / "small.loom.yaml").write_text(SMALL + "config:\n  provider: mock\n", encoding="utf-8")
+    loaded = loaded_by(root, tmp_path, "run", "small.loom.yaml", "-s", "name=Ann")
+    assert [name for name in HEAVY if name in loaded] == ["asyncio", "anyio"]
