@@ -1,6 +1,7 @@
 """Print the figures that matter to users, in one run, beside bare Python and beside agentloom 0.4.0 from PyPI.
 
-Figures only: nothing here fails because a machine is slow. The bound in the last column is what the project holds itself to on two cores.
+Figures only: nothing here fails because a machine is slow. The bound in the last column is what the project holds itself to on two
+cores. What is compared runs in turns, so a busy machine slows both alike; times are medians.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ENVIRONMENT = {
 
 def row(what: str, ours: str, beside: str = "", ratio: str = "", bound: str = "") -> None:
     """Print one line of the table."""
-    print(f"{what:<52} {ours:>10}  {beside:<28} {ratio:>8}  {bound}", flush=True)
+    print(f"{what:<56} {ours:>9}  {beside:<22} {ratio:>7}  {bound}".rstrip(), flush=True)
 
 
 def ms(seconds: float) -> str:
@@ -41,14 +42,21 @@ def ms(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 10 else f"{seconds:.1f} s"
 
 
-def loom(folder: Path, *arguments: str, runs: int = 1) -> Measured:
-    """Measure our own program."""
-    return measure([LOOM, *arguments], folder, runs, ENVIRONMENT)
+def times(one: Measured, other: Measured) -> str:
+    """Return how many times as long one thing took as another."""
+    return f"{one.seconds / other.seconds:.2f}x"
 
 
-def engine_ms(done: Measured) -> float:
-    """Return the run's own duration, as `run --json` gives it."""
-    return float(json.loads(done.output)["total_duration_ms"])
+def compared(ours: list[str], theirs: list[str], folder: Path, runs: int) -> tuple[Measured, Measured]:
+    """Measure our own program and the peer's in turns."""
+    first, second = measure([[LOOM, *ours], theirs], folder, runs, ENVIRONMENT)
+    return first, second
+
+
+def memory_row(ours: Measured, theirs: Measured) -> None:
+    """Print peak memories side by side."""
+    ratio = f"{ours.memory / theirs.memory:.2f}x"
+    row("  peak memory", f"{ours.memory:.0f} MiB", f"0.4.0: {theirs.memory:.0f} MiB", ratio)
 
 
 def compile_modules() -> None:
@@ -61,14 +69,22 @@ def start_up(folder: Path, peer_bin: Path) -> None:
     """Cold starts: nothing is kept between two calls."""
     small = folder / "small.loom.yaml"
     small.write_text(generate.lines(40), encoding="utf-8")
-    bare = measure([sys.executable, "-c", "pass"], folder, 15, ENVIRONMENT)
+    bare, version, check, theirs = measure(
+        [
+            [sys.executable, "-c", "pass"],
+            [LOOM, "--version"],
+            [LOOM, "validate", small.name],
+            [str(peer_bin / "agentloom"), "validate", small.name],
+        ],
+        folder,
+        15,
+        ENVIRONMENT,
+    )
     row("python -c pass", ms(bare.seconds))
-    version = loom(folder, "--version", runs=15)
-    row("agentloom --version", ms(version.seconds), "bare python", f"{version.seconds / bare.seconds:.1f}x")
-    check = loom(folder, "validate", small.name, runs=15)
-    row("validate, one small file", ms(check.seconds), "bare python", f"{check.seconds / bare.seconds:.1f}x", "<= 12x")
-    theirs = measure([str(peer_bin / "agentloom"), "validate", small.name], folder, 9, ENVIRONMENT)
-    row("", "", f"0.4.0: {ms(theirs.seconds)}", f"{check.seconds / theirs.seconds:.2f}x", "<= 0.7x")
+    row("agentloom --version", ms(version.seconds), "bare Python", times(version, bare))
+    row("validate, one small file", ms(check.seconds), "bare Python", times(check, bare), "<= 12x")
+    row("", "", f"0.4.0: {ms(theirs.seconds)}", times(check, theirs), "<= 0.7x")
+    memory_row(check, theirs)
 
 
 def checking(folder: Path, peer_bin: Path) -> None:
@@ -77,24 +93,14 @@ def checking(folder: Path, peer_bin: Path) -> None:
     many.mkdir()
     for at in range(200):
         (many / f"flow_{at:03d}.loom.yaml").write_text(generate.lines(700, f"flow-{at}"), encoding="utf-8")
-    done = loom(folder, "validate", "many", runs=3)
-    row("validate, 200 files x 700 lines", ms(done.seconds), "", "", "<= 4 s")
-    row("  peak memory", f"{done.memory:.0f} MiB")
+    (done,) = measure([[LOOM, "validate", "many"]], folder, 5, ENVIRONMENT)
+    row("validate, 200 files x 700 lines", ms(done.seconds), bound="<= 4 s")
+    row("  peak memory of a process", f"{done.memory:.0f} MiB")
     (folder / "large.loom.yaml").write_text(generate.lines(14_000), encoding="utf-8")
-    done = loom(folder, "validate", "large.loom.yaml", runs=3)
-    theirs = measure([str(peer_bin / "agentloom"), "validate", "large.loom.yaml"], folder, 1, ENVIRONMENT)
-    row(
-        "validate, one file of 14,000 lines",
-        ms(done.seconds),
-        f"0.4.0: {ms(theirs.seconds)}",
-        f"{done.seconds / theirs.seconds:.2f}x",
-    )
-    row(
-        "  peak memory",
-        f"{done.memory:.0f} MiB",
-        f"0.4.0: {theirs.memory:.0f} MiB",
-        f"{done.memory / theirs.memory:.2f}x",
-    )
+    check = ["validate", "large.loom.yaml"]
+    done, theirs = compared(check, [str(peer_bin / "agentloom"), *check], folder, 5)
+    row("validate, one file of 14,000 lines", ms(done.seconds), f"0.4.0: {ms(theirs.seconds)}", times(done, theirs))
+    memory_row(done, theirs)
 
 
 def editing(folder: Path) -> None:
@@ -103,7 +109,7 @@ def editing(folder: Path) -> None:
     for at, (label, options) in enumerate((("no debounce", {"debounce": 0}), ("as installed", {}))):
         with Client(folder, options, ENVIRONMENT) as client:
             if at == 0:
-                row("server: start to initialize result", ms(client.seconds_to_initialize), "", "", "<= 400 ms")
+                row("server: start to initialize result", ms(client.seconds_to_initialize), bound="<= 400 ms")
             for count, bound in bounds.items():
                 text = generate.lines(count)
                 opened, times = edit_times(client, folder / f"edit-{count}.loom.yaml", text, 20)
@@ -124,29 +130,29 @@ def running(folder: Path, peer_bin: Path) -> None:
     }
     for name, (count, shape) in flows.items():
         (folder / f"run-{name}.loom.yaml").write_text(generate.steps(count, shape), encoding="utf-8")  # type: ignore[arg-type]
-    small = loom(folder, "run", "run-3.loom.yaml", runs=9)
-    theirs = measure([str(peer_bin / "agentloom"), "run", "--lite", "run-3.loom.yaml"], folder, 9, ENVIRONMENT)
+    run = ["run", "run-3.loom.yaml"]
+    small, theirs = compared(run, [str(peer_bin / "agentloom"), "run", "--lite", "run-3.loom.yaml"], folder, 11)
     row(
         "run, 3 steps, whole command",
         ms(small.seconds),
         f"0.4.0: {ms(theirs.seconds)}",
-        f"{small.seconds / theirs.seconds:.2f}x",
+        times(small, theirs),
         "<= 0.8x",
     )
-    row(
-        "  peak memory",
-        f"{small.memory:.0f} MiB",
-        f"0.4.0: {theirs.memory:.0f} MiB",
-        f"{small.memory / theirs.memory:.2f}x",
-    )
-    python = str(peer_bin / "python")
+    memory_row(small, theirs)
     for letter, shape in (("c", "chained"), ("w", "wide")):
-        done = loom(folder, "run", "--json", f"run-1000{letter}.loom.yaml", runs=3)
-        ours = statistics.median(
-            engine_ms(loom(folder, "run", "--json", f"run-1000{letter}.loom.yaml")) for _ in range(3)
+        thousand, three, theirs = measure(
+            [
+                [LOOM, "run", "--json", f"run-1000{letter}.loom.yaml"],
+                [LOOM, "run", "--json", f"run-3000{letter}.loom.yaml"],
+                [str(peer_bin / "python"), "driver.py", f"run-1000{letter}.loom.yaml"],
+            ],
+            folder,
+            5,
+            ENVIRONMENT,
         )
-        theirs = measure([python, "driver.py", f"run-1000{letter}.loom.yaml"], folder, 1, ENVIRONMENT)
-        beside = float(theirs.output.split()[-1])
+        ours, more = (statistics.median(map(engine_ms, done.outputs)) for done in (thousand, three))
+        beside = statistics.median(float(output.split()[-1]) for output in theirs.outputs)
         row(
             f"run, 1,000 {shape}, engine",
             f"{ours:.0f} ms",
@@ -154,16 +160,13 @@ def running(folder: Path, peer_bin: Path) -> None:
             f"{ours / beside:.3f}x",
             "<= 0.1x",
         )
-        row(
-            "  peak memory",
-            f"{done.memory:.0f} MiB",
-            f"0.4.0: {theirs.memory:.0f} MiB",
-            f"{done.memory / theirs.memory:.2f}x",
-        )
-        more = statistics.median(
-            engine_ms(loom(folder, "run", "--json", f"run-3000{letter}.loom.yaml")) for _ in range(3)
-        )
+        memory_row(thousand, theirs)
         row(f"run, 3,000 {shape}, engine", f"{more:.0f} ms", "ours, 1,000", f"{more / ours:.2f}x", "<= 3.5x")
+
+
+def engine_ms(output: str) -> float:
+    """Return the run's own duration, as `run --json` gives it."""
+    return float(json.loads(output)["total_duration_ms"])
 
 
 def main() -> None:
@@ -172,8 +175,8 @@ def main() -> None:
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     print(
-        f"agentloom at {commit.stdout.strip() or 'an unknown commit'}, Python {platform.python_version()}, {os.cpu_count()} cores;"
-        " modules compiled beforehand\n"
+        f"agentloom at {commit.stdout.strip() or 'an unknown commit'}, Python {platform.python_version()}, {os.cpu_count()} cores, "
+        "modules compiled beforehand\n"
     )
     compile_modules()
     row("what", "ours", "beside", "ratio", "bound")
