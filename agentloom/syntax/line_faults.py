@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agentloom.diagnostics import Edit, Finding, Fix
 from agentloom.syntax.lines import Block, content_end
-from agentloom.syntax.repairs import Repair
+from agentloom.syntax.repair import Repair
 from agentloom.text import Span
 
 NO_DASH_SPACE = re.compile(r"-(?=[A-Za-z_{\[\"'])")

@@ -15,7 +15,8 @@ from agentloom.syntax.flow import bracket_end, separators
 from agentloom.syntax.lines import behind_properties, content_end
 from agentloom.syntax.moving import moved
 from agentloom.syntax.nodes import Alias, Entry, Mapping, Node, Scalar, Sequence
-from agentloom.syntax.repairs import Repair, repairs_of
+from agentloom.syntax.repair import Repair
+from agentloom.syntax.repairs import repairs_of
 from agentloom.text import Span
 
 MOST_ITEMS = 2_000

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from agentloom.diagnostics import Edit, Finding
 from agentloom.syntax.aliases import DEEPEST
 from agentloom.syntax.backend import Failure
+from agentloom.syntax.blocks import entry_parts, holds_keys, is_list, list_parts
 from agentloom.syntax.compose import Composed, compose
 from agentloom.syntax.duplicates import duplicate_keys
 from agentloom.syntax.edited import Edited
@@ -103,7 +104,7 @@ class Outline:
         found = self._composed(block, lambda node: node is not None)
         if isinstance(found, Failure) or found is None:
             first = block.first
-            if self._is_list(block):
+            if is_list(self.text, block):
                 found = self._list(block)
             elif KEY.match(self.text, first.content):
                 found = self._mapping_alone(block)
@@ -124,13 +125,6 @@ class Outline:
         return self._accept(value, mended.findings, mended.loose, start)
 
     # Lists
-
-    def _is_list(self, block: Block) -> bool:
-        if DASH.match(self.text, block.first.content):
-            return True
-        return NO_DASH_SPACE.match(self.text, block.first.content) is not None and any(
-            line.column == block.column and DASH.match(self.text, line.content) for line in block.lines
-        )
 
     def _list(self, block: Block) -> Sequence:
         """Return the list that a block is; what stands in it without a dash is reported."""
@@ -155,10 +149,10 @@ class Outline:
     def _without_strays(self, block: Block, column: int) -> list[Block]:
         """Return the parts of a list, with what follows a half-typed line inside an item given back to that item."""
         parts: list[Block] = []
-        for child in _children(block, lambda line, now: line.column <= column and not self._goes_on(line, now, column)):
+        for child in list_parts(self.text, block):
             content = child.first.content
             stray = not any(pattern.match(self.text, content) for pattern in (DASH, NO_DASH_SPACE, KEY))
-            if stray and parts and (len(child.lines) > 1 or self._holds_keys(parts[-1])):
+            if stray and parts and (len(child.lines) > 1 or holds_keys(self.text, parts[-1])):
                 self._without_colon(Block(child.lines[:1], child.first.next), silent=False)
                 self._blank_out(child.first)
                 parts[-1] = Block([*parts[-1].lines, *child.lines[1:]], child.end)
@@ -169,17 +163,6 @@ class Outline:
     def _blank_out(self, line: Line) -> None:
         """Take a line that was reported out of the text, so that what is around it composes."""
         self.text = self.text[: line.content] + " " * (line.end - line.content) + self.text[line.end :]
-
-    def _goes_on(self, line: Line, now: Block | None, column: int) -> bool:
-        """Tell whether a line without a dash continues keys that stand at the column of a list's dashes."""
-        return (
-            now is not None
-            and line.column == now.column
-            and not DASH.match(self.text, line.content)
-            and not DASH.match(self.text, now.first.content)
-            and KEY.match(self.text, line.content) is not None
-            and KEY.match(self.text, now.first.content) is not None
-        )
 
     def _item(self, block: Block, moved: bool = False) -> list[Node]:
         """Return the item that begins at a dash, and behind it the items that stand too deep below.
@@ -203,10 +186,10 @@ class Outline:
         inner = Block(rest, block.end)
         node: Node
         strays: list[Block]
-        if KEY.match(self.text, inner.first.content) and not self._is_list(inner):
+        if KEY.match(self.text, inner.first.content) and not is_list(self.text, inner):
             node, strays = self._mapping(inner)
             self._check_names(node)
-        elif rest[0].content > first.end or self._is_list(inner):
+        elif rest[0].content > first.end or is_list(self.text, inner):
             value = self._nested(inner, first.column)
             node, strays = value or _nothing(first.content + 1), []
         else:
@@ -216,7 +199,7 @@ class Outline:
             node.anchor = node.anchor or self._anchor(content, behind)
         items: list[Node] = [node]
         for stray in strays:
-            if self._holds_keys(stray):
+            if holds_keys(self.text, stray):
                 self.findings.append(misplaced(self.text, stray, first.column))
                 items.extend(self._item(stray, moved=True))
             else:
@@ -273,20 +256,13 @@ class Outline:
             self.findings.append(stray_item(stray.first.content))
         return mapping
 
-    def _is_stray_step(self, block: Block) -> bool:
-        """Tell whether a block begins with a dash and a key: an item that stands too deep, and the keys below it are its own."""
-        return DASH.match(self.text, block.first.content) is not None and self._holds_keys(block)
-
-    def _holds_keys(self, stray: Block) -> bool:
-        return KEY.match(self.text, behind_blanks(self.text, stray.first.content + 1)) is not None
-
     def _mapping(self, block: Block) -> tuple[Mapping, list[Block]]:
         """Return the mapping that a block is, and the list items that stand in it where none can."""
         column = block.column
         entries: list[Entry] = []
         strays: list[Block] = []
         prose = -1  # where a line without a colon ended: more of them below are the same fault
-        for child in self._entry_blocks(block):
+        for child in entry_parts(self.text, block):
             first = child.first
             if DASH.match(self.text, first.content):
                 strays.append(child)
@@ -310,42 +286,6 @@ class Outline:
         names = [entry.key.value for entry in mapping.entries if isinstance(entry.key, Scalar)]
         if len(set(names)) != len(names):
             self.findings.extend(duplicate_keys(self.text, mapping))
-
-    def _entry_blocks(self, block: Block) -> Iterator[Block]:
-        """Yield the lines of each entry of a mapping: up to the next line that is not indented deeper than its key.
-
-        Lists may stand at the column of their key, and so may the text below `|` that nobody indented.
-        """
-        column = block.column
-        takes_list = takes_text = False
-
-        def begins(line: Line, now: Block | None) -> bool:
-            nonlocal takes_list, takes_text
-            text, content = self.text, line.content
-            if now is not None:
-                if line.column > column or (line.column >= now.column and self._is_stray_step(now)):
-                    takes_text = False
-                    return False
-                if text[content] in "]}" and self._is_open(now):
-                    return False
-                if now.column < column and line.column < column:
-                    return line.column < now.column
-                if line.column == column:
-                    dash = DASH.match(text, content) is not None
-                    if (dash and takes_list) or (takes_text and not dash and not FIELD.match(text, content)):
-                        return False
-            key = KEY.match(text, content)
-            behind = behind_properties(text, behind_blanks(text, key.end())) if key else line.end
-            takes_list = key is not None and (behind >= line.end or text[behind] == "#")
-            takes_text = key is not None and BLOCK_HEADER.match(text, behind) is not None
-            return True
-
-        yield from _children(block, begins)
-
-    def _is_open(self, block: Block) -> bool:
-        """Tell whether a block has more opening brackets than closing ones."""
-        text = self.text[block.first.content : block.end]
-        return text.count("[") + text.count("{") > text.count("]") + text.count("}")
 
     def _entry(self, block: Block, silent: bool) -> tuple[list[Entry], list[Block]]:
         """Return the entries that a key's lines give, mostly one, and list items that stand below it where none can."""
@@ -427,18 +367,6 @@ class Outline:
         if not silent:
             self.findings.append(no_colon(self.text, block))
         return []
-
-
-def _children(block: Block, begins: Callable[[Line, Block | None], bool]) -> Iterator[Block]:
-    """Yield the parts of a block; ``begins`` tells, given a line and the part before it, whether a new one begins there."""
-    lines: list[Line] = []
-    for line in block.lines:
-        if begins(line, Block(lines, line.start) if lines else None) and lines:
-            yield Block(lines, line.start)
-            lines = []
-        lines.append(line)
-    if lines:
-        yield Block(lines, block.end)
 
 
 def _shifted(edit: Edit, by: int) -> Edit:

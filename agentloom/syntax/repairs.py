@@ -7,30 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from agentloom.diagnostics import Edit, Finding, Fix
+from agentloom.diagnostics import Edit
 from agentloom.syntax.backend import Failure
+from agentloom.syntax.block_repairs import block_repairs, list_repairs
 from agentloom.syntax.flow import bracket_end, open_brackets
-from agentloom.syntax.lines import BLOCK_HEADER, DASH, FIELD, KEY, behind_blanks, content_end, line_end
-from agentloom.syntax.quoting import quote, single
-from agentloom.text import Span, newline_of
-
-
-class Repair(NamedTuple):
-    """A fault, and the edits that mend it for reading and for the user alike."""
-
-    finding: Finding
-    edits: tuple[Edit, ...]
-
-    @staticmethod
-    def of(span: Span, message: str, title: str, *edits: Edit, code: str = "AL001", safe: bool = False) -> Repair:
-        """Return a repair whose edits are also the finding's fix."""
-        return Repair(Finding(code, span, message, fixes=(Fix(title, edits, safe),)), edits)
-
+from agentloom.syntax.lines import FIELD, behind_blanks, content_end, line_end
+from agentloom.syntax.quoting import single
+from agentloom.syntax.repair import IN_QUOTES, Repair, first_word, in_quotes
+from agentloom.text import Span
 
 TEMPLATE = re.compile(r"\{[ \t]*[A-Za-z_][\w.\[\]\"'-]*[ \t]*\}")
-IN_QUOTES = "put the value in quotes"
 
 _QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\'[^\']*(?:\'\'[^\']*)*\'(?!\')', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}|\r\n|.)", re.DOTALL)
@@ -39,10 +26,7 @@ _GOOD_ESCAPE = re.compile(
 )
 _CLOSERS = re.compile(r"[\]}][\]} \t]*\Z")
 _PSEUDO_KEY = re.compile(r"[^\s:]*:(?=[ \t\r\n]|\Z)")
-_ALIAS = re.compile(r"\*[0-9A-Za-z_-]+\Z")
 _COMMENT = re.compile(r"[ \t]#")
-_WORD = re.compile(r"\S+")
-_DIGIT_ZERO = re.compile(r"[|>][+-]?(0)")
 
 
 def repairs_of(text: str, at: int, end: int, failure: Failure, column: int = -1) -> Iterator[Repair]:
@@ -56,28 +40,13 @@ def repairs_of(text: str, at: int, end: int, failure: Failure, column: int = -1)
     elif first in "[{":
         yield from _bracketed(text, at, stop, failure)
     elif first in "|>" and column >= 0:
-        yield from _block(text, at, end, column)
+        yield from block_repairs(text, at, end, column)
     elif first == "-" and column >= 0 and text[at + 1 : at + 2] in (" ", "\t"):
-        yield from _list_on_key_line(text, at, stop, column)
+        yield from list_repairs(text, at, stop, column)
     elif first in "]}" and not text[at:stop].strip("]} \t"):
         yield Repair.of(Span(at, at + 1), f"`{first}` closes nothing; remove it", "remove it", Edit(Span(at, stop), ""))
     else:
         yield from _plain(text, at, stop, failure, column < 0)
-
-
-def _in_quotes(text: str, at: int, stop: int, span: Span, fault: str, code: str = "AL001") -> Repair:
-    """Return the repair that puts ``[at, stop)`` in quotes, its line breaks where they are."""
-    value = text[at:stop]
-    written = quote(value) if "\n" not in value and "\r" not in value else single(value)
-    if written == value:
-        written = single(value)
-    return Repair.of(span, f"{fault}; {IN_QUOTES}", "put it in quotes", Edit(Span(at, stop), written), code=code)
-
-
-def _first_word(text: str, at: int, stop: int) -> Span:
-    at = behind_blanks(text, at)
-    word = _WORD.match(text, at, stop)
-    return Span(at, word.end() if word else max(at, min(stop, at + 1)))
 
 
 def _quoted(text: str, at: int, stop: int, flow: bool) -> Iterator[Repair]:
@@ -117,7 +86,7 @@ def _around_quotes(text: str, at: int, stop: int, behind: int) -> Repair:
     else:
         written = single(whole)
     return Repair.of(
-        _first_word(text, behind, stop),
+        first_word(text, behind, stop),
         f"text follows the closing quote; {IN_QUOTES} as a whole",
         "put all of it in quotes",
         Edit(Span(at, stop), written),
@@ -182,11 +151,9 @@ def _bracketed(text: str, at: int, stop: int, failure: Failure) -> Iterator[Repa
     template = TEMPLATE.match(text, at)
     if template and "\n" not in template[0]:
         span = Span(at, template.end())
-        yield _in_quotes(text, at, rest_end, span, "the template must be quoted here", "AL011")
+        yield in_quotes(text, at, rest_end, span, "the template must be quoted here", "AL011")
         return
-    yield _in_quotes(
-        text, at, rest_end, _first_word(text, end, rest_end), f"text follows the closing `{text[end - 1]}`"
-    )
+    yield in_quotes(text, at, rest_end, first_word(text, end, rest_end), f"text follows the closing `{text[end - 1]}`")
 
 
 _DASHED = re.compile(r"\[(?:[ \t]*(?:\r\n|\r|\n)[ \t]*-[ \t]+[^\r\n]*[^\s])+[ \t]*(?:\r\n|\r|\n)[ \t]*\]\Z")
@@ -236,106 +203,6 @@ def _never_closed(text: str, bracket: int, place: int, closers: str) -> Repair:
     )
 
 
-def _block(text: str, at: int, end: int, column: int) -> Iterator[Repair]:
-    """Yield the repairs of a block scalar: words behind its header, and lines that stand too far left."""
-    header_end = line_end(text, at)
-    zero = _DIGIT_ZERO.match(text, at)
-    if zero:
-        yield Repair.of(
-            Span(zero.start(1), zero.end(1)),
-            f"the number behind `{text[at]}` counts columns from 1 to 9; leave it out to have them counted",
-            "remove it",
-            Edit(Span(zero.start(1), zero.end(1)), ""),
-        )
-        return
-    if not BLOCK_HEADER.match(text, at):
-        words = behind_blanks(text, at + 1)
-        stop = content_end(text, at, header_end)
-        if words > at + 1 and words < stop:
-            pad = " " * _indent_below(text, header_end, end, column)
-            yield Repair.of(
-                _first_word(text, words, stop),
-                f"text can't follow `{text[at]}` on its line; begin it on the next line",
-                "move the text to the next line",
-                Edit(Span(at + 1, words), newline_of(text, at) + pad),
-            )
-        yield _in_quotes(text, at, stop, Span(at, at + 1), f"a value can't begin with `{text[at]}` like this")
-        return
-    yield from _block_lines(text, header_end, end, column)
-
-
-_BLOCK_LINE = re.compile(r"(?:\r\n|\r|\n)([ \t]*)([^\r\n]*)")
-
-
-def _block_lines(text: str, at: int, end: int, column: int) -> Iterator[Repair]:
-    indent = -1
-    early: list[Edit] = []
-    short: list[Edit] = []
-    for match in _BLOCK_LINE.finditer(text, at, end):
-        width = len(match[1])
-        if not match[2]:
-            if indent < 0:
-                early.append(Edit(Span(match.start(1), match.end(1)), ""))
-            continue
-        if indent < 0:
-            indent = max(width, column + 1)
-            early = [edit for edit in early if edit.span.end - edit.span.start > width]
-        if width < indent:
-            short.append(
-                Edit(Span(match.start(1), match.end(1)), " " * (column + 2 if indent == column + 1 else indent))
-            )
-    if early:
-        yield Repair.of(
-            Span(early[0].span.start, early[0].span.end),
-            "this empty line is indented deeper than the text below it; remove its blanks",
-            "remove the blanks",
-            *early,
-        )
-    elif short:
-        start = short[0].span.end
-        fault, title = (
-            ("the text below its key is not indented; indent it deeper than the key", "indent the text")
-            if indent == column + 1
-            else (
-                "this line stands further left than the text it belongs to; indent it like the first line",
-                "indent it like the first line",
-            )
-        )
-        yield Repair.of(_first_word(text, start, line_end(text, start)), fault, title, *short)
-
-
-def _indent_below(text: str, at: int, end: int, column: int) -> int:
-    """Return the indentation of the first line below, if it is deeper than ``column``, else two columns more than that."""
-    for match in _BLOCK_LINE.finditer(text, at, end):
-        if match[2]:
-            return len(match[1]) if len(match[1]) > column else column + 2
-    return column + 2
-
-
-def _dashes_below(text: str, at: int, end: int, column: int) -> int:
-    """Return the column for a dash that is moved below its key: that of the next dash, or fit for the keys below."""
-    below = line_end(text, at)
-    for match in _BLOCK_LINE.finditer(text, below, end):
-        if DASH.match(match[2]) and len(match[1]) >= column:
-            return len(match[1])
-    width = _indent_below(text, below, end, column)
-    return width - 2 if width - 2 >= column and KEY.match(text, behind_blanks(text, at + 1)) else width
-
-
-def _list_on_key_line(text: str, at: int, stop: int, column: int) -> Iterator[Repair]:
-    start = at
-    while start and text[start - 1] in " \t":
-        start -= 1
-    pad = " " * _dashes_below(text, at, stop, column)
-    yield Repair.of(
-        Span(at, at + 1),
-        "a list can't begin on the line of its key; put the item on its own line, or the text in quotes",
-        "put the item on its own line",
-        Edit(Span(start, at), newline_of(text, at) + pad),
-    )
-    yield _in_quotes(text, at, stop, Span(at, at + 1), "a list can't begin on the line of its key")
-
-
 _STARTS = {
     "*": "`*` begins an alias",
     "&": "`&` begins an anchor",
@@ -350,9 +217,9 @@ def _plain(text: str, at: int, stop: int, failure: Failure, flow: bool) -> Itera
     pseudo = _PSEUDO_KEY.search(text, at, stop)
     if first in "@`%,]}":
         shown = "a backtick" if first == "`" else f"`{first}`"
-        yield _in_quotes(text, at, stop, Span(at, at + 1), f"no value can begin with {shown}")
+        yield in_quotes(text, at, stop, Span(at, at + 1), f"no value can begin with {shown}")
     elif first in _STARTS:
-        yield _in_quotes(text, at, stop, Span(at, at + 1), _STARTS[first])
+        yield in_quotes(text, at, stop, Span(at, at + 1), _STARTS[first])
     elif pseudo:
         span = Span(*pseudo.span())
         if flow and text[at : pseudo.start()].strip() and FIELD.match(text, pseudo.start()):
@@ -363,8 +230,8 @@ def _plain(text: str, at: int, stop: int, failure: Failure, flow: bool) -> Itera
                 "add the comma",
                 Edit(Span(place, place), ","),
             )
-        yield _in_quotes(text, at, stop, span, "`: ` can't stand in plain text")
+        yield in_quotes(text, at, stop, span, "`: ` can't stand in plain text")
     elif at <= failure.at < stop:
         commented = _COMMENT.search(text, at, failure.at) is not None
         fault = "text can't go on below a comment" if commented else "this can't stand in plain text"
-        yield _in_quotes(text, at, stop, _first_word(text, failure.at, stop), fault)
+        yield in_quotes(text, at, stop, first_word(text, failure.at, stop), fault)
