@@ -35,7 +35,7 @@ MOST_OFF = 3
 
 _MARK = re.compile(r"(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _PRELUDE = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*")
-_REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
+_REST_OF_LINE = r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)"
 _CONTENT_OF_LINE = re.compile(r"[ \t]*(?=[^ \t\r\n#])")
 _CONTENT = re.compile(r"[^ \t\r\n#]")
 _TOP_START = re.compile(r"[^ \t\r\n#\-\]}]|-(?![ \t\r\n]|\Z)")
@@ -44,12 +44,13 @@ _TOP = re.compile(f"\n(?={_TOP_START.pattern})")
 _STEPS = re.compile(r"""(?:steps|"steps"|'steps')[ \t]*:[ \t]*(?:\#[^\r\n]*)?(?:\r\n|\n|\Z)""", re.VERBOSE)
 _BLANKS = re.compile(r"(?:[ \t]*(?:\#[^\r\n]*)?(?:\r\n|\n))*")
 _DASH = re.compile(r"( *)-(?=[ \t\r\n]|\Z)")
-_FIRST_ITEM = re.compile(r"\n( *)-(?=[ \t\r\n]|\Z)")
-_NEXT_ITEM = re.compile(r"\n(?P<blanks> +)-[ \t]+[A-Za-z_]+[ \t]*:(?=[ \t\r\n]|\Z)")
-_OWNER = re.compile(r":[ \t]*(?:[|>][^\r\n]*|#[^\r\n]*)?(?:\r?\n[ \t]*(?:#[^\r\n]*)?)+\Z")
-_ALMOST_ITEM = re.compile(r" *-[A-Za-z{\[\"']")
-_INDENTED = re.compile(r"\n[ \t]+[^ \t\r\n#]")
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*[ \t]*:[ \t\r\n]")
+_FIRST_ITEM = r"\n( *)-(?=[ \t\r\n]|\Z)"
+# Compiled where they are used: few files need them.
+_NEXT_ITEM = r"\n(?P<blanks> +)-[ \t]+[A-Za-z_]+[ \t]*:(?=[ \t\r\n]|\Z)"
+_OWNER = r":[ \t]*(?:[|>][^\r\n]*|#[^\r\n]*)?(?:\r?\n[ \t]*(?:#[^\r\n]*)?)+\Z"
+_ALMOST_ITEM = r" *-[A-Za-z{\[\"']"
+_INDENTED = r"\n[ \t]+[^ \t\r\n#]"
+_PLAIN_KEY = r"[A-Za-z_][A-Za-z0-9_-]*[ \t]*:[ \t\r\n]"
 _EXPLICIT_START = re.compile(r"[?:](?=[ \t\r\n]|\Z)")
 _EXPLICIT = re.compile(r"\n[?:](?=[ \t\r\n]|\Z)")
 
@@ -64,7 +65,7 @@ def find_body(text: str) -> Body:
         at = mark if mark >= 0 and text.startswith("---", mark) else at
     content = start
     if text.startswith("---", at) and _MARK.match(text, at):
-        behind = _REST_OF_LINE.match(text, at + 3)
+        behind = re.compile(_REST_OF_LINE).match(text, at + 3)
         if behind is None:
             directives = True  # content on the marker's own line
         else:
@@ -100,7 +101,7 @@ def _next_mark(text: str, at: int) -> int:
 def _extra(text: str, mark: int) -> int:
     """Return where a second document begins, given the marker that ends the first; -1 when there is none."""
     while mark >= 0 and text.startswith("...", mark):
-        at = _REST_OF_LINE.match(text, mark + 3)
+        at = re.compile(_REST_OF_LINE).match(text, mark + 3)
         if at is None:
             return mark
         behind = _PRELUDE.match(text, at.end()).end()  # type: ignore[union-attr]
@@ -144,11 +145,15 @@ def cut(text: str, start: int, end: int) -> list[Piece] | None:
 
 def _is_stray(text: str, at: int, stop: int) -> bool:
     """Tell whether a line at the margin, behind ``steps:``, is no key and has indented lines below: the list goes on there."""
-    if _PLAIN_KEY.match(text, at, stop):
+    if re.compile(_PLAIN_KEY).match(text, at, stop):
         return False
     from agentloom.syntax.lines import KEY  # with patterns of which correct files mostly need none
 
-    return text[at] not in "&*!" and KEY.match(text, at, stop) is None and _INDENTED.search(text, at, stop) is not None
+    return (
+        text[at] not in "&*!"
+        and KEY.match(text, at, stop) is None
+        and re.compile(_INDENTED).search(text, at, stop) is not None
+    )
 
 
 def split_strays(text: str, piece: Piece, column: int) -> list[Piece]:
@@ -184,9 +189,9 @@ def _cut_items(text: str, begin: int, at: int, stop: int, pieces: list[Piece]) -
     first = _DASH.match(text, first_line, stop)
     if first is not None:
         column = len(first[1])
-    elif first_line < stop and (text[first_line] not in " \t" or _ALMOST_ITEM.match(text, first_line)):
+    elif first_line < stop and (text[first_line] not in " \t" or re.compile(_ALMOST_ITEM).match(text, first_line)):
         # A stray line, or an item without a blank behind its dash, before the first item.
-        found = _FIRST_ITEM.search(text, first_line - 1, stop)
+        found = re.compile(_FIRST_ITEM).search(text, first_line - 1, stop)
         if found is None:
             return False
         column = len(found[1])
@@ -200,7 +205,7 @@ def _cut_items(text: str, begin: int, at: int, stop: int, pieces: list[Piece]) -
     starts = [at for at, width in dashes if width == column]
     if not starts:
         return False
-    if starts[0] != first_line and _ALMOST_ITEM.match(text, first_line):
+    if starts[0] != first_line and re.compile(_ALMOST_ITEM).match(text, first_line):
         starts.insert(0, first_line)
     pieces.append(Piece("header", begin, starts[0]))
     starts.append(stop)
@@ -214,9 +219,11 @@ def _further_right(text: str, first_line: int, stop: int, column: int) -> int:
     They are no list inside the first item unless a key without a value stands above them.
     """
     widths: list[int] = []
-    for found in _NEXT_ITEM.finditer(text, first_line, stop):
+    for found in re.compile(_NEXT_ITEM).finditer(text, first_line, stop):
         width = found.end("blanks") - found.start("blanks")
-        if width > column + MOST_OFF or (not widths and _OWNER.search(text, first_line, found.start("blanks"))):
+        if width > column + MOST_OFF or (
+            not widths and re.compile(_OWNER).search(text, first_line, found.start("blanks"))
+        ):
             break
         widths.append(width)
     return widths[0] if len(widths) > 1 and widths.count(widths[0]) == len(widths) else column
