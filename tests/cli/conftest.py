@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -68,6 +69,12 @@ def process() -> Call:
     return run
 
 
+def _as_from_a_terminal() -> None:
+    """Heed the signals that a terminal sends, even when the tests themselves run under `nohup` or in the background."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start() -> Any:
     """Return a function that starts the program and hands over the process; it is ended with the test."""
@@ -76,6 +83,7 @@ def start() -> Any:
     def run(*arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None, **options: Any) -> Any:
         """Start with arguments."""
         command = [sys.executable, "-m", "agentloom", *arguments]
+        options.setdefault("preexec_fn", _as_from_a_terminal)
         child = subprocess.Popen(command, cwd=cwd, env=environment(**(env or {})), **options)
         started.append(child)
         return child
