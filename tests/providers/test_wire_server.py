@@ -70,7 +70,8 @@ def test_paths_keys_and_bodies() -> None:
 def test_it_runs_by_hand(root: Path) -> None:
     """As a script, on a port of its own."""
     command = [sys.executable, "tests/wire/server.py", "--port", "0", "--mode", "429", "--mode", "ok"]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
+    heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731 - also under `nohup … &`
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True, preexec_fn=heed) as process:
         assert process.stdout is not None
         try:
             url = process.stdout.readline().strip().removeprefix("OPENAI_BASE_URL=")
