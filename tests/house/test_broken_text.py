@@ -17,6 +17,7 @@ from agentloom.analysis.analyze import AnalysisCache
 from agentloom.analysis.document import WorkflowDocument
 from tests.conftest import ROOT
 from tests.house.corpus import FIXTURES, FOLDERS, check, files, sound
+from tests.rule_fixtures import read_fixture
 
 EVERY = 29
 """One text in so many is checked from nothing as well."""
@@ -34,8 +35,8 @@ def name(path: Path) -> str:
 
 
 def text_of(path: Path) -> str:
-    """Return a file's text, line ends kept."""
-    return path.read_bytes().decode("utf-8")
+    """Return a file's text, line ends kept; of a fixture, without the comments that say what is expected of it."""
+    return read_fixture(path)[0]
 
 
 def follow(path: Path, texts: Iterable[str], seen: set[str]) -> None:
