@@ -33,6 +33,7 @@ class Client:
     register_configuration: bool = False
     register_watching: bool = False
     refreshes_diagnostics: bool = False
+    symbol_trees: bool = False
 
 
 def read_client(params: Any) -> Client:
@@ -67,6 +68,7 @@ def read_client(params: Any) -> Client:
         register_configuration=yes("workspace.didChangeConfiguration.dynamicRegistration"),
         register_watching=yes("workspace.didChangeWatchedFiles.dynamicRegistration"),
         refreshes_diagnostics=yes("workspace.diagnostics.refreshSupport"),
+        symbol_trees=yes("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
     )
 
 

@@ -6,6 +6,7 @@ server agreed on: bytes of UTF-8, code units of UTF-16, or code points (UTF-32).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -103,6 +104,15 @@ class Places:
             "start": {"line": start.line, "character": start.character},
             "end": {"line": end.line, "character": end.character},
         }
+
+    def ranges(self, spans: Iterable[Span]) -> list[dict[str, Any]]:
+        """Return many spans as ranges, in their order; linear however they lie on however long lines."""
+        found = list(spans)
+        if self._plain:
+            return [self.range(span) for span in found]
+        offsets = sorted({offset for span in found for offset in span})
+        known = {offset: self.position(offset)._asdict() for offset in offsets}
+        return [{"start": known[span.start], "end": known[span.end]} for span in found]
 
     def span(self, start: Position, end: Position) -> Span:
         """Return the span between two positions, whichever comes first."""

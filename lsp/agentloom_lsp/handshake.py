@@ -24,6 +24,8 @@ def capabilities(client: Client) -> dict[str, Any]:
         "positionEncoding": client.encoding.value,
         "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": {"includeText": False}},
         "diagnosticProvider": {"identifier": NAME, "interFileDependencies": True, "workspaceDiagnostics": True},
+        "documentSymbolProvider": {"label": NAME},
+        "workspaceSymbolProvider": True,
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     if client.literal_actions:

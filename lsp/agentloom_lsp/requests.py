@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from agentloom_lsp import actions, pull
+from agentloom_lsp.features import symbols
 from agentloom_lsp.session import Session
 
 
@@ -21,4 +22,6 @@ REQUESTS: tuple[Request, ...] = (
     Request("textDocument/diagnostic", pull.document_diagnostic, {"kind": "full", "items": []}),
     Request("workspace/diagnostic", pull.workspace_diagnostic, {"items": []}),
     Request("textDocument/codeAction", actions.code_action),
+    Request("textDocument/documentSymbol", symbols.document_symbol),
+    Request("workspace/symbol", symbols.workspace_symbol),
 )

@@ -22,7 +22,7 @@ from agentloom_lsp.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
-ERROR, WARNING = 1, 2
+ERROR, WARNING, INFO = 1, 2, 3
 """Levels of the client's log."""
 
 
