@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 Kind = Literal[
-    "ref",  # names a thing of kind `of`: step, agent, tool, provider
+    "ref",  # names a thing of kind `of`: step, agent, tool, provider, state, child_state (a state key of the step's child)
     "defines",  # defines a thing of kind `of`: step, agent
     "template",  # text with `{state.x}` placeholders
-    "template_deep",  # any value; texts at every depth are templates or lone state paths (tool arguments, input)
+    "template_deep",  # texts at every depth are templates or lone state paths; `of`: what its keys name, tool_argument or child_state
     "expression",  # a router expression
     "state_read",  # a dotted state path that is read
     "state_write",  # a dotted state path that is written

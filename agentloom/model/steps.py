@@ -163,7 +163,7 @@ class ToolStep(StepBase):
         description="The tool to run: `http_request`, `shell_command`, `file_read`, `file_write` or one of your own.",
         examples=["http_request", "shell_command", "file_read", "file_write"],
     )
-    tool_args: Annotated[Open[Any], Mark("template_deep")] = Field(
+    tool_args: Annotated[Open[Any], Mark("template_deep", "tool_argument")] = Field(
         default_factory=dict,
         description=(
             "The tool's arguments. Texts are templates at every depth; a lone `state.x` or `{state.x}` keeps the value's type. "

@@ -40,11 +40,11 @@ class SubworkflowStep(StepBase):
         default=False,
         description="Whether the child sees only its own `state` and `input`, not a copy of the parent's state. Default: false.",
     )
-    input: Annotated[Open[Any], Mark("template_deep")] = Field(
+    input: Annotated[Open[Any], Mark("template_deep", "child_state")] = Field(
         default_factory=dict,
         description="State keys handed to the child. Texts are templates; a lone `{state.x}` keeps the value's type. Default: none.",
     )
-    return_keys: Items[str] | None = Field(
+    return_keys: Items[Annotated[str, Mark("ref", "child_state")]] | None = Field(
         default=None,
         description="The child's state keys that go to `output`. Default: its whole final state.",
         examples=[["summary"]],
