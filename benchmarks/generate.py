@@ -36,6 +36,15 @@ _STEP = """\
     output: result_{at:05d}
 """
 
+_SHORT_STEP = """\
+  - id: step_{at:05d}
+    type: llm_call
+    depends_on: [{needs}]
+    temperature: 0.2
+    prompt: "Continue for {{state.customer}} after {{state.{before}}}."
+    output: result_{at:05d}
+"""
+
 _FIRST = """\
   - id: step_00000
     type: llm_call
@@ -53,6 +62,18 @@ def lines(count: int, name: str = "measured") -> str:
         before = 0 if at % 5 == 1 else at - 1
         parts.append("\n")
         parts.append(_STEP.format(at=at, name=name, needs=f"step_{before:05d}", before=f"result_{before:05d}"))
+    return "".join(parts)
+
+
+def many_steps(count: int) -> str:
+    """Return a valid workflow of about ``count`` lines with a step every seven lines: what an editor has most to do with."""
+    head = _HEAD.format(name="edited")
+    parts = [head, _FIRST]
+    left = count - head.count("\n") - _FIRST.count("\n")
+    for at in range(1, left // (_SHORT_STEP.count("\n") + 1) + 1):
+        before = 0 if at % 5 == 1 else at - 1
+        parts.append("\n")
+        parts.append(_SHORT_STEP.format(at=at, needs=f"step_{before:05d}", before=f"result_{before:05d}"))
     return "".join(parts)
 
 
