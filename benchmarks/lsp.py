@@ -283,7 +283,7 @@ def main() -> None:
     text = PAGE.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    if not rest or not tail and END not in rest:
+    if END not in rest:
         raise SystemExit(f"{PAGE.name} has no place for the table")
     PAGE.write_text(f"{head}{BEGIN}\n{about}\n\n{table(rows)}\n{END}{tail}", encoding="utf-8")
 
