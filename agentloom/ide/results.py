@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import Edit
 from agentloom.text import Source, Span
+
+T = TypeVar("T")
 
 
 class Location(NamedTuple):
@@ -44,10 +46,22 @@ class Refusal(Exception):
 
 
 class Project(Protocol):
-    """What a feature may ask about other files: those of the workspace, as open in the editor or else as on disk."""
+    """What a feature may ask about other files: those of the workspace, as open in the editor or else as on disk.
 
-    def documents(self) -> Iterable[WorkflowDocument]:
-        """Return every workflow and agent file of the workspace, checked; closed files without a cache of their own."""
+    Going through all files may take seconds. In the server it is done in the worker's thread.
+    """
+
+    def documents(self, mentioning: str = "") -> Iterable[WorkflowDocument]:
+        """Return every workflow and agent file of the workspace, checked; closed files without a cache of their own.
+
+        ``mentioning``: only those in whose text this stands, which saves checking the others.
+        """
+
+    def each(self, function: Callable[[WorkflowDocument], T]) -> Iterable[T]:
+        """Return what a function makes of every file (None is left out); remembered until the file changes.
+
+        So it must be a function of a module, not one made for the occasion, and its result small: without the document.
+        """
 
     def document(self, path: Path) -> WorkflowDocument | None:
-        """Return one file, checked; None when it can't be read."""
+        """Return one file, checked (as a workflow where its looks don't tell); None when it can't be read."""

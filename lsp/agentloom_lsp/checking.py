@@ -50,7 +50,7 @@ class Memory:
         settings = self._workspace.settings(path)
         if self._context is None or self._context.settings is not settings:
             self.asked = set()
-            self._context = Context(settings, read_text=self._read, exists=self._exists, tools=BUILTIN_TOOLS)
+            self._context = Context(settings, self._read, self._exists, self._list, BUILTIN_TOOLS)
         return self._context
 
     def _read(self, path: Path) -> str:
@@ -60,6 +60,10 @@ class Memory:
     def _exists(self, path: Path) -> bool:
         self.asked.add(path)
         return self._workspace.exists(path)
+
+    def _list(self, folder: Path) -> tuple[str, ...]:
+        self.asked.add(folder)
+        return self._workspace.list_folder(folder)
 
 
 @dataclass(frozen=True, slots=True)

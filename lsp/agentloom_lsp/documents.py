@@ -127,3 +127,10 @@ class Documents:
     def on_path(self, path: PurePath) -> Document | None:
         """Return the open document that shows a file."""
         return self._by_key.get(uris.path_key(path))
+
+    def names_in(self, folder: PurePath) -> list[str]:
+        """Return the names of the open documents that lie in a folder."""
+        inside = uris.path_key(folder).rstrip("/") + "/"
+        return [
+            key[len(inside) :] for key in list(self._by_key) if key.startswith(inside) and "/" not in key[len(inside) :]
+        ]

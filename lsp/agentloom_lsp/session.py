@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agentloom.text import Source
 from agentloom_lsp import uris
 from agentloom_lsp.checking import Checked, Door, Memory, Shown, check
 from agentloom_lsp.client import Client
+from agentloom_lsp.closed import Closed
 from agentloom_lsp.documents import Document, Documents
+from agentloom_lsp.options import read_options
+from agentloom_lsp.project import WorkspaceProject
 from agentloom_lsp.scheduler import Scheduler
 from agentloom_lsp.survey import Survey
 from agentloom_lsp.wire import ClientRefused, Wire
@@ -41,21 +43,24 @@ class Session:
         self.scheduler: Scheduler[Checked] = Scheduler(
             clock=loop, prepare=self._prepare, submit=self._submit, deliver=self._deliver
         )
-        self.survey = Survey(
-            self.documents, self.workspace, self.worker, self.scheduler, self.run_check, self.new_memory
+        closed = Closed(self.documents, self.workspace, self.run_check, self.new_memory)
+        self.survey = Survey(self.documents, self.workspace, self.worker, self.scheduler, closed)
+        self.project = WorkspaceProject(
+            self.documents, self.workspace, closed, self.scheduler.latest, self._check_opened, self.worker.breathe
         )
-        self.configure(client.options)
         self._door = door
         self._new_cache = new_cache
         self._spread: dict[str, Source] = {}
         self._said: set[str] = set()
         self._asking: set[asyncio.Task[None]] = set()
+        self.configure(None)
 
-    def configure(self, options: Mapping[str, Any]) -> None:
-        """Take over options. `debounce`: milliseconds between a change and its check; null for the adaptive delay."""
-        value = options.get("debounce")
-        fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-        self.scheduler.debounce = float(value) / 1000 if fine and value is not None else None
+    def configure(self, sent: Any) -> None:
+        """Take over the client's configuration, whatever it is; what it leaves open is as in `initialize`, else the default."""
+        self.options, problems = read_options(sent, self.client.options)
+        for problem in problems:
+            self.say_once(problem, WARNING)
+        self.scheduler.debounce = self.options.debounce
 
     def opened(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Take a document in and check it."""
@@ -139,6 +144,10 @@ class Session:
         self._said.add(words)
         self.wire.notify("window/logMessage", {"type": level, "message": f"agentloom: {words}"})
         return True
+
+    def _check_opened(self, document: Document) -> Checked:
+        memory = document.memory or self.new_memory()
+        return self.run_check(Shown(document.source, document.language_id, document.kind, memory))
 
     def _prepare(self, key: str) -> Callable[[], Checked] | None:
         document = self.documents.at(key)

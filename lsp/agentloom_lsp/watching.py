@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from agentloom_lsp import uris
 from agentloom_lsp.client import find
+from agentloom_lsp.options import SECTION
 from agentloom_lsp.session import Session
 from agentloom_lsp.workspace import SETTINGS_FILES
 
-SECTION = "agentloom"
 WATCHED = ("**/*.{yaml,yml,json,jsonl}", *(f"**/{name}" for name in SETTINGS_FILES))
 
 
@@ -43,8 +42,8 @@ def did_change_workspace_folders(session: Session, params: Any) -> None:
 
 def did_change_configuration(session: Session, params: Any) -> None:
     """`workspace/didChangeConfiguration`: what is sent along counts, else the client is asked."""
-    sent = find(params, f"settings.{SECTION}")
-    if isinstance(sent, Mapping):
+    sent = find(params, "settings")
+    if find(sent, SECTION) is not None or not session.client.configuration:
         session.configure(sent)
     else:
         ask_for_configuration(session)
@@ -58,8 +57,7 @@ def ask_for_configuration(session: Session) -> None:
 
 
 def _answered(session: Session, answer: Any) -> None:
-    if isinstance(answer, list) and answer and isinstance(answer[0], Mapping):
-        session.configure({**session.client.options, **answer[0]})
+    session.configure(answer[0] if isinstance(answer, list) and answer else None)
 
 
 def _register(session: Session, method: str, options: Any) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from agentloom.analysis.context import path_of, read_from_disk
+from agentloom.analysis.context import list_on_disk, path_of, read_from_disk
 from agentloom.analysis.settings import PROJECT_FILE, SETTINGS_FILE, Settings, SettingsFinder, matches_glob
 from agentloom_lsp import uris
 from agentloom_lsp.documents import Documents
@@ -46,6 +46,10 @@ class Workspace:
         """Tell whether there is a file: open in the editor, or on disk."""
         return self._documents.on_path(path) is not None or path.exists()
 
+    def list_folder(self, folder: Path) -> tuple[str, ...]:
+        """Return the names in a folder, sorted: those on disk, and those that are only open in the editor yet."""
+        return tuple(sorted({*list_on_disk(folder), *self._documents.names_in(folder)}))
+
     def uri_of(self, path: Path) -> str:
         """Return a file's URI as the client spells it: that of the open document, else by the folder it lies in."""
         document = self._documents.on_path(path)
@@ -73,11 +77,12 @@ class Workspace:
                 folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
                 for name in sorted(files):
                     path = Path(place, name)
-                    if uris.path_key(path) not in seen and self._may_be_ours(path):
+                    if uris.path_key(path) not in seen and self.may_be_ours(path):
                         seen.add(uris.path_key(path))
                         yield path
 
-    def _may_be_ours(self, path: Path) -> bool:
+    def may_be_ours(self, path: Path) -> bool:
+        """Tell by its name whether a file has to be looked into."""
         if path.name.lower().endswith(SUFFIXES):
             return True
         settings = self._finder.find(path)

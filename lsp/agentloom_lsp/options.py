@@ -1,0 +1,105 @@
+"""What the user sets in the editor: one table of names, types and defaults, and values that are always of the right type.
+
+They come with `initialize`, are asked for, or are sent, in any of the shapes that editors use. Nonsense means the default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+SECTION = "agentloom"
+
+
+class Options(NamedTuple):
+    """The values in force. ``debounce`` in seconds, None for the adaptive delay."""
+
+    debounce: float | None = None
+    hint_layer: bool = True
+    hint_model: bool = True
+    hint_attempts: bool = True
+
+
+class Option(NamedTuple):
+    """One setting. ``name`` is what users write below `agentloom`; ``attribute`` where its value stands in ``Options``.
+
+    ``kind`` is the type in words, ``default`` in the user's terms; ``read`` returns the value of what was written, and raises
+    ``ValueError`` for what is none.
+    """
+
+    name: str
+    attribute: str
+    kind: str
+    default: Any
+    meaning: str
+    read: Callable[[Any], Any]
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError
+
+
+def _milliseconds(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        return float(value) / 1000
+    raise ValueError
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "debounce",
+        "debounce",
+        "a number of milliseconds",
+        None,
+        "milliseconds between a change and its check; `null` adapts: soon after a pause, once at the end of a burst of typing",
+        _milliseconds,
+    ),
+    Option("hints.layer", "hint_layer", "true or false", True, "show the layer of each step", _flag),
+    Option(
+        "hints.model", "hint_model", "true or false", True, "show the provider and model that a step inherits", _flag
+    ),
+    Option(
+        "hints.attempts", "hint_attempts", "true or false", True, "show worst-case attempts and waits of a step", _flag
+    ),
+)
+
+
+def read_options(*layers: Any) -> tuple[Options, list[str]]:
+    """Return the options in force, and what was wrong in them in plain words. Of several layers the first that says something wins."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for option in OPTIONS:
+        for written in _written(option.name, layers):
+            try:
+                values[option.attribute] = option.read(written)
+                break
+            except ValueError:
+                problems.append(f"the setting `{SECTION}.{option.name}` must be {option.kind}")
+    return Options(**values), problems
+
+
+def _written(name: str, layers: Iterable[Any]) -> Iterable[Any]:
+    """Yield what the layers say about a setting; null says nothing."""
+    for layer in layers:
+        for path in (f"{SECTION}.{name}", name):
+            value = _at(layer, path)
+            if value is not None:
+                yield value
+
+
+def _at(table: Any, path: str) -> Any:
+    """Return what stands at a dotted path, whether it is written as one key or as tables in tables."""
+    if not isinstance(table, Mapping):
+        return None
+    if path in table:
+        return table[path]
+    head, dot, rest = path.partition(".")
+    while dot:
+        if head in table and (found := _at(table[head], rest)) is not None:
+            return found
+        more, dot, rest = rest.partition(".")
+        head = f"{head}.{more}"
+    return None
