@@ -84,7 +84,10 @@ class Finding(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """A finding with its final range, name and severity, as every reader shows it."""
+    """A finding with its final range, name and severity, as every reader shows it.
+
+    ``refuses`` tells that the engine couldn't run the file, whatever the settings say: no comment hides it then.
+    """
 
     code: str
     name: str
@@ -94,6 +97,7 @@ class Diagnostic(NamedTuple):
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
     tags: tuple[Tag, ...] = ()
+    refuses: bool = False
 
     @property
     def key(self) -> tuple[int, int, str, str]:

@@ -102,7 +102,8 @@ def _refuses(finding: Finding) -> bool:
 def _diagnostic(finding: Finding, lines: LineTable, settings: Settings) -> Diagnostic:
     rule = RULE_BY_CODE[finding.code]
     severity = None
-    if not _refuses(finding):
+    refuses = _refuses(finding)
+    if not refuses:
         severity = settings.severity.get(finding.code) or settings.severity.get(rule.name)
     return Diagnostic(
         code=finding.code,
@@ -113,6 +114,7 @@ def _diagnostic(finding: Finding, lines: LineTable, settings: Settings) -> Diagn
         related=finding.related,
         fixes=finding.fixes,
         tags=finding.tags,
+        refuses=refuses,
     )
 
 

@@ -18,7 +18,7 @@ from agentloom.text import LineTable, Span
 
 _MARK = "agentloom:"
 # Compiled where they are used: few files have such a comment.
-_DIRECTIVE = r"#\s*agentloom:\s*(?P<verb>ignore-file|ignore)\b\s*(?:\[(?P<codes>[^\]]*)\])?"
+DIRECTIVE = r"#\s*agentloom:\s*(?P<verb>ignore-file|ignore)\b\s*(?:\[(?P<codes>[^\]]*)\])?"
 _WORD = r"[^\s,]+"
 
 
@@ -75,12 +75,12 @@ def suppressions(tree: Tree, lines: LineTable) -> tuple[Suppression, ...]:
 def _of_comments(tree: Tree, lines: LineTable, comments: Iterable[Comment]) -> Iterator[Suppression]:
     below = 0
     for comment in comments:
-        for found in re.finditer(_DIRECTIVE, comment.text):
+        for found in re.finditer(DIRECTIVE, comment.text):
             if found["verb"] == "ignore-file":
                 covers: Span | None = None
             elif comment.own_line:
                 below = _line_below(lines, max(below, lines.line_of(comment.span.start) + 1))
-                covers = _entry_on(tree, lines.line_span(below))
+                covers = entry_on(tree, lines.line_span(below))
             else:
                 covers = lines.line_span(lines.line_of(comment.span.start))
             codes = found["codes"]
@@ -104,7 +104,7 @@ def _line_below(lines: LineTable, line: int) -> int:
     return line
 
 
-def _entry_on(tree: Tree, line: Span) -> Span:
+def entry_on(tree: Tree, line: Span) -> Span:
     """Return the range that a comment above a line covers: the line, and all of the outermost entry or item that begins on it."""
     node = tree.root
     while isinstance(node, (Mapping, Sequence)):
