@@ -118,7 +118,7 @@ def _edits_of(pieces: Iterable[Piece], length: int) -> Iterator[Edit]:
         if not isinstance(piece, Span):
             written.append(piece)
         elif piece.end > piece.start or piece.start == length:
-            if written and "".join(written) or piece.start > at:
+            if (written and "".join(written)) or piece.start > at:
                 yield Edit(Span(at, piece.start), "".join(written))
             written = []
             at = piece.end

@@ -28,6 +28,9 @@ class Client:
     code_pages: bool = False
     data: bool = False
     literal_actions: bool = False
+    resolves_actions: bool = False
+    disabled_actions: bool = False
+    creates_files: bool = False
     versioned_edits: bool = False
     configuration: bool = False
     register_configuration: bool = False
@@ -44,6 +47,10 @@ def read_client(params: Any) -> Client:
 
     def yes(path: str) -> bool:
         return told(path) is True
+
+    def lists(path: str, word: str) -> bool:
+        found = told(path)
+        return isinstance(found, list) and word in found
 
     def either(name: str) -> Any:
         pushed = told(f"textDocument.publishDiagnostics.{name}")
@@ -63,6 +70,11 @@ def read_client(params: Any) -> Client:
         code_pages=either("codeDescriptionSupport") is True,
         data=either("dataSupport") is True,
         literal_actions=isinstance(told("textDocument.codeAction.codeActionLiteralSupport"), dict),
+        resolves_actions=yes("textDocument.codeAction.dataSupport")
+        and lists("textDocument.codeAction.resolveSupport.properties", "edit"),
+        disabled_actions=yes("textDocument.codeAction.disabledSupport"),
+        creates_files=yes("workspace.workspaceEdit.documentChanges")
+        and lists("workspace.workspaceEdit.resourceOperations", "create"),
         versioned_edits=yes("workspace.workspaceEdit.documentChanges"),
         configuration=yes("workspace.configuration"),
         register_configuration=yes("workspace.didChangeConfiguration.dynamicRegistration"),

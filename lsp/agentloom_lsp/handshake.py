@@ -13,7 +13,14 @@ from agentloom import __version__
 from agentloom_lsp.client import Client, read_client
 
 NAME = "agentloom"
-FIX_ALL = "source.fixAll.agentloom"
+ACTION_KINDS = {
+    "fix": "quickfix",
+    "fix_all": "source.fixAll.agentloom",
+    "rewrite": "refactor.rewrite",
+    "extract": "refactor.extract",
+    "inline": "refactor.inline",
+}
+"""The protocol's names for what may be offered."""
 NOT_INITIALIZED = -32002
 INCREMENTAL = 2
 
@@ -29,7 +36,10 @@ def capabilities(client: Client) -> dict[str, Any]:
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     if client.literal_actions:
-        said["codeActionProvider"] = {"codeActionKinds": ["quickfix", FIX_ALL]}
+        said["codeActionProvider"] = {
+            "codeActionKinds": list(ACTION_KINDS.values()),
+            "resolveProvider": client.resolves_actions,
+        }
     return said
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from agentloom_lsp import actions, pull
-from agentloom_lsp.features import symbols
+from agentloom_lsp import pull
+from agentloom_lsp.features import actions, symbols
 from agentloom_lsp.session import Session
 
 
@@ -22,6 +22,7 @@ REQUESTS: tuple[Request, ...] = (
     Request("textDocument/diagnostic", pull.document_diagnostic, {"kind": "full", "items": []}),
     Request("workspace/diagnostic", pull.workspace_diagnostic, {"items": []}),
     Request("textDocument/codeAction", actions.code_action),
+    Request("codeAction/resolve", actions.resolve),
     Request("textDocument/documentSymbol", symbols.document_symbol),
     Request("workspace/symbol", symbols.workspace_symbol),
 )

@@ -536,7 +536,7 @@ def test_an_edit_without_a_version_is_not_lost(peer: Local) -> None:
 
 def test_a_failing_feature_answers_empty(peer: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler that raises: an empty answer, one line in the client's log, and the server goes on."""
-    monkeypatch.setattr("agentloom_lsp.actions.safe_edits", lambda diagnostics: 1 / 0)
+    monkeypatch.setattr("agentloom_lsp.features.actions.offers", lambda *arguments: 1 / 0)
     peer.open(URI, BAD)
     for _ in range(3):
         assert actions_at(peer, {"line": 0, "character": 0}, {"line": 0, "character": 0}) is None

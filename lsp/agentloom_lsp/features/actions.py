@@ -1,0 +1,138 @@
+"""Code actions: fixes of the diagnostics under the cursor, all safe ones at once, suppressions, refactorings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from agentloom.ide.offers import KINDS, Changes, Offer, offers
+from agentloom.ide.results import NewFile, Refusal
+from agentloom.text import LineTable, Span
+from agentloom_lsp.asking import Asked, asked
+from agentloom_lsp.client import find
+from agentloom_lsp.convert import Places, Position
+from agentloom_lsp.handshake import ACTION_KINDS
+from agentloom_lsp.session import Session
+
+REQUEST_FAILED = -32803
+CONTENT_MODIFIED = -32801
+AUTOMATIC = 2
+
+
+async def code_action(session: Session, params: types.CodeActionParams) -> list[dict[str, Any]] | None:
+    """`textDocument/codeAction`."""
+    found = await asked(session, params.text_document)
+    if found is None or not session.client.literal_actions:
+        return None
+    start, end = params.range.start, params.range.end
+    span = found.places.span(Position(start.line, start.character), Position(end.line, end.character))
+    only = params.context.only
+    kinds = [kind for kind in KINDS if _wanted(ACTION_KINDS[kind], only)]
+    # An editor that asks by itself, for its light bulb, has no use for what can't be done.
+    automatic = getattr(params.context.trigger_kind, "value", params.context.trigger_kind) == AUTOMATIC
+    disabled = session.client.disabled_actions and not automatic
+
+    def work() -> list[dict[str, Any]]:
+        return [
+            action
+            for offer in offers(found.document, span, kinds)
+            if (offer.refused is None or disabled) and (action := _action(session, found, offer, span)) is not None
+        ]
+
+    return await session.worker.submit(work)
+
+
+async def resolve(session: Session, params: types.CodeAction) -> dict[str, Any]:
+    """`codeAction/resolve`: work out the edit of an action that was offered without one."""
+    data = params.data
+    uri, kind, title = _told(data, "uri"), _told(data, "kind"), _told(data, "title")
+    found = await asked(session, types.TextDocumentIdentifier(str(uri)))
+    if found is None or found.document.source.version != _told(data, "version") or kind not in KINDS:
+        raise JsonRpcException("the text has changed since this was offered", CONTENT_MODIFIED)
+    span = Span(int(_told(data, "start") or 0), int(_told(data, "end") or 0))
+
+    def work() -> dict[str, Any]:
+        for offer in offers(found.document, span, (kind,)):
+            if offer.title == title and offer.refused is None:
+                action = _shown(found, offer)
+                action["edit"] = _workspace_edit(session, found, offer.changes())
+                return action
+        raise Refusal("this can't be done here any more")
+
+    try:
+        return await session.worker.submit(work)
+    except Refusal as refusal:
+        raise JsonRpcException(str(refusal), REQUEST_FAILED) from None
+
+
+def _action(session: Session, found: Asked, offer: Offer, span: Span) -> dict[str, Any] | None:
+    """Return an offer as the client takes it; None when it turns out that it can't be done."""
+    action = _shown(found, offer)
+    if offer.refused is not None:
+        action["disabled"] = {"reason": offer.refused}
+    elif offer.costly and session.client.resolves_actions:
+        source = found.document.source
+        action["data"] = {
+            "uri": source.uri,
+            "version": source.version,
+            "kind": offer.kind,
+            "title": offer.title,
+            "start": span.start,
+            "end": span.end,
+        }
+    else:
+        try:
+            action["edit"] = _workspace_edit(session, found, offer.changes())
+        except Refusal as refusal:
+            if not session.client.disabled_actions:
+                return None
+            action["disabled"] = {"reason": str(refusal)}
+    return action
+
+
+def _shown(found: Asked, offer: Offer) -> dict[str, Any]:
+    action: dict[str, Any] = {"title": offer.title, "kind": ACTION_KINDS[offer.kind]}
+    if offer.cures:
+        action["diagnostics"] = [found.checked.reports[number] for number in offer.cures]
+    if offer.kind == "fix":
+        action["isPreferred"] = offer.preferred
+    return action
+
+
+def _workspace_edit(session: Session, found: Asked, changes: Changes) -> dict[str, Any]:
+    """Return changes as the protocol's edit: new files first, each made and then written."""
+    document, encoding = found.document, session.client.encoding
+    made: list[dict[str, Any]] = []
+    edited: list[dict[str, Any]] = []
+    for change in changes:
+        if isinstance(change, NewFile):
+            uri = session.workspace.uri_of(change.path)
+            start = {"line": 0, "character": 0}
+            insertion = {"range": {"start": start, "end": start}, "newText": change.text}
+            made.append({"kind": "create", "uri": uri, "options": {"overwrite": False, "ignoreIfExists": False}})
+            made.append({"textDocument": {"uri": uri, "version": None}, "edits": [insertion]})
+            continue
+        source = change.source
+        lines = document.lines if source is document.source else LineTable(source.text)
+        places = Places(lines, encoding)
+        texts = [{"range": places.range(edit.span), "newText": edit.text} for edit in change.edits]
+        edited.append({"textDocument": {"uri": source.uri, "version": source.version}, "edits": texts})
+    if session.client.versioned_edits:
+        return {"documentChanges": [*made, *edited]}
+    return {"changes": {change["textDocument"]["uri"]: change["edits"] for change in edited}}
+
+
+def _wanted(kind: str, only: Iterable[Any] | None) -> bool:
+    """Tell whether a kind is among those asked for; a kind covers those below it."""
+    if only is None:
+        return True
+    named = [str(getattr(name, "value", name)) for name in only]
+    return any(name == "" or kind == name or kind.startswith(f"{name}.") for name in named)
+
+
+def _told(data: Any, name: str) -> Any:
+    """Return what stands in an action's data, however the library hands it on."""
+    return find(data, name) if isinstance(data, dict) else getattr(data, name, None)

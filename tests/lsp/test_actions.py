@@ -1,0 +1,146 @@
+"""Code actions over the wire: kinds, what waits for a resolve, what can't be done, and edits in the client's units."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentloom_lsp.convert import Encoding, Position
+from agentloom_lsp.documents import Change, Document
+from tests.analysis.checking import A, H
+from tests.lsp.peer import FULL, Local, Refused
+
+URI = "file:///nowhere/actions.loom.yaml"
+ABLE: dict[str, Any] = copy.deepcopy(FULL)
+ABLE["textDocument"]["codeAction"].update(
+    {
+        "isPreferredSupport": True,
+        "disabledSupport": True,
+        "dataSupport": True,
+        "resolveSupport": {"properties": ["edit"]},
+    }
+)
+ABLE["workspace"]["workspaceEdit"] = {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]}
+TWICE = A.replace("id: a", "id: b") + "    depends_on: [a, a]\n"
+
+
+@pytest.fixture
+def able() -> Iterator[Local]:
+    with Local() as peer:
+        peer.initialize(ABLE)
+        yield peer
+        assert peer.leave() == 0
+
+
+def actions(peer: Local, line: int, character: int, **context: Any) -> list[dict[str, Any]]:
+    """Return what may be done at a place."""
+    place = {"line": line, "character": character}
+    found: list[dict[str, Any]] | None = peer.request(
+        "textDocument/codeAction",
+        {
+            "textDocument": {"uri": URI},
+            "range": {"start": place, "end": place},
+            "context": {"diagnostics": [], **context},
+        },
+    )
+    assert found is not None
+    return found
+
+
+def applied(text: str, edit: dict[str, Any], encoding: str = "utf-16") -> str:
+    """Return a text after an edit of its document, as a client carries it out."""
+    document = Document(URI, "yaml", 1, text)
+    changes = [
+        Change(piece["newText"], *(Position(**piece["range"][end]) for end in ("start", "end")))
+        for change in edit["documentChanges"]
+        if change.get("textDocument", {}).get("uri") == URI
+        for piece in change["edits"]
+    ]
+    changes.sort(key=lambda change: change.start or Position(0, 0), reverse=True)
+    document.apply(changes, 2, Encoding(encoding))
+    return document.source.text
+
+
+def test_costly_actions_wait(able: Local) -> None:
+    """What checks the text again comes without an edit, and is worked out when it is chosen."""
+    text = H + A + TWICE + TWICE.replace("id: b", "id: c")
+    able.open(URI, text)
+    found = {action["title"]: action for action in actions(able, 8, 20)}
+    everything = found["Fix everything that is safe to fix"]
+    assert "edit" not in everything
+    resolved = able.request("codeAction/resolve", everything)
+    assert applied(text, resolved["edit"]) == text.replace("[a, a]", "[a]")
+    alike = found["Fix all 2 AL205 in this file"]
+    assert (alike["kind"], "edit" in alike, len(alike["diagnostics"])) == ("quickfix", False, 1)
+    assert applied(text, able.request("codeAction/resolve", alike)["edit"]) == text.replace("[a, a]", "[a]")
+    able.change(URI, "# new\n", 0, 0, 0, 0)
+    with pytest.raises(Refused) as caught:
+        able.request("codeAction/resolve", alike)
+    assert caught.value.code == -32801
+
+
+@pytest.mark.parametrize("data", [None, 7, {}, {"uri": "file:///x"}, {"uri": URI, "version": 1, "kind": "fix"}, []])
+def test_nonsense_to_resolve(able: Local, data: Any) -> None:
+    """An action that was never offered is refused, and the server goes on."""
+    able.open(URI, H + A + TWICE)
+    with pytest.raises(Refused):
+        able.request("codeAction/resolve", {"title": "x", "data": data})
+    assert actions(able, 8, 20)
+
+
+def test_clients_that_resolve_nothing_get_everything_at_once() -> None:
+    """The edits are there from the beginning."""
+    with Local() as peer:
+        said = peer.initialize(FULL)
+        assert said["capabilities"]["codeActionProvider"]["resolveProvider"] is False
+        text = H + A + TWICE + TWICE.replace("id: b", "id: c")
+        peer.open(URI, text)
+        for action in actions(peer, 8, 20):
+            assert "edit" in action
+            assert "disabled" not in action
+        assert peer.leave() == 0
+
+
+def test_kinds_are_a_hierarchy(able: Local) -> None:
+    """`only` takes kinds and what lies below them; the answer says which kinds there are."""
+    able.open(URI, H + A + TWICE)
+    for only, wanted in [
+        (["quickfix"], {"quickfix"}),
+        (["source"], {"source.fixAll.agentloom"}),
+        (["source.fixAll"], {"source.fixAll.agentloom"}),
+        (["source.fixAll.agentloom"], {"source.fixAll.agentloom"}),
+        (["source.fixAll.other", "source.organizeImports", "quick"], set()),
+        (["quickfix", "source"], {"quickfix", "source.fixAll.agentloom"}),
+    ]:
+        assert {action["kind"] for action in actions(able, 8, 20, only=only)} == wanted
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_suppressing_over_the_wire(encoding: str) -> None:
+    """The comment lands where it should in a file with a byte order mark, CRLF and emoji, and the finding goes."""
+    text = ("\ufeff# 😀\n" + H + "  - {id: a, type: llm_call, prompt: '😀é', retry: {backoff_base: 1}}\n").replace(
+        "\n", "\r\n"
+    )
+    with Local() as peer:
+        peer.initialize({**ABLE, "general": {"positionEncodings": [encoding]}})
+        peer.open(URI, text)
+        (report,) = peer.published(URI, 1)
+        found = actions(peer, 3, report["range"]["start"]["character"])
+        here, everywhere = [action for action in found if action["title"].startswith("Suppress ")]
+        assert here["title"] == "Suppress AL501 (backoff-not-growing) here"
+        assert here["diagnostics"] == [report]
+        assert applied(text, here["edit"], encoding) == text.replace("  - {", "  # agentloom: ignore[AL501]\r\n  - {")
+        assert everywhere["title"] == "Suppress AL501 in this file"
+        after = applied(text, everywhere["edit"], encoding)
+        assert after == text.replace("😀\r\n", "😀\r\n# agentloom: ignore-file[AL501]\r\n", 1)
+        assert peer.published(URI, peer.change(URI, after)) == []
+        assert peer.leave() == 0
+
+
+def test_errors_are_not_suppressed(able: Local) -> None:
+    """No comment hides what the run would refuse, so none is offered."""
+    able.open(URI, H + A + "    depends_on: [nope]\n")
+    assert not [action for action in actions(able, 5, 18) if action["title"].startswith("Suppress")]
