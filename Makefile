@@ -16,7 +16,7 @@ WORKERS ?= 2
 NODE := tests/schema/node/node_modules
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types pytest dogfood wheel update bench bench-lsp setup format clean
+.PHONY: help demo test lint types pytest dogfood wheel update editors bench bench-lsp setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -34,7 +34,7 @@ lint: $(VENV)/.dev ## format check and lint
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-pytest: $(VENV)/.dev $(NODE)/.package-lock.json ## the tests, generated files and documents included
+pytest: $(VENV)/.dev $(NODE)/.package-lock.json editors ## the tests, generated files and documents included
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
@@ -45,6 +45,9 @@ wheel: $(VENV)/.dev ## build the wheel and try it in a fresh environment
 
 update: $(VENV)/.dev $(NODE)/.package-lock.json ## write every generated file again: schemas, catalogue, rule pages, golden files, pictures
 	$(BIN)/python -m pytest -q --update -m golden -p no:randomly
+
+editors: ## install the editors that the tests drive, where that takes no questions
+	@bash scripts/editors.sh
 
 bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
 	$(BIN)/python benchmarks/run.py

@@ -1,0 +1,95 @@
+"""What the editors are given: the file that they open, and the set-up that `lsp/README.md` tells their users to write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import ROOT
+from tests.house.documents import Block, blocks
+
+GUIDE = ROOT / "lsp" / "README.md"
+NAME = "tickets.loom.yaml"
+TICKETS = """\
+name: tickets
+config:
+  provider: mock
+state:
+  ticket: My invoice is wrong
+steps:
+  - id: classify
+    type: llm_call
+    prompt: "One word for {state.ticket}"
+    output: category
+
+  - id: answer
+    type: llm_call
+    depends_on: [classify]
+    temprature: 0
+    prompt: "Answer {state.ticket}, a question of {state.category}"
+    output: reply
+
+  - id: check
+    type: llm_call
+    depends_on: []
+    prompt: "Is this polite? {state.ticket}"
+    output: verdict
+"""
+PATIENCE = 60
+"""Seconds after which an editor is given up; its script gives up a single wait earlier, and says for what it waited."""
+
+
+def snippet(heading: str, language: str, which: int = 0) -> str:
+    """Return a block of the guide: the one of a language under a heading, the first unless told otherwise."""
+    text = GUIDE.read_text(encoding="utf-8")
+    start = text.index(f"\n## {heading}\n")
+    end = text.find("\n## ", start + 1)
+    end = len(text) if end < 0 else end
+
+    def meant(block: Block) -> bool:
+        return block.words[:1] == (language,) and start < block.start < end
+
+    return [block.text for block in blocks(GUIDE) if meant(block)][which]
+
+
+def drive(
+    command: Sequence[str | Path], acts: Sequence[str], folder: Path, path: str, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Start an editor beside a workflow, have its script do some acts, and return what it wrote down of them.
+
+    The script finds in its environment what to do (DRIVE_ACTS), with which file (DRIVE_FILE), and where to report (DRIVE_REPORT).
+    """
+    work = folder / "work"
+    work.mkdir()
+    (work / "agentloom.toml").write_text("")
+    (work / NAME).write_text(TICKETS, encoding="utf-8")
+    report = folder / "report.json"
+    done = subprocess.run(
+        list(command),
+        cwd=work,
+        env={
+            "PATH": path,
+            "HOME": str(folder),
+            "LANG": "C.UTF-8",
+            **{name: os.environ[name] for name in ("TMPDIR", "SYSTEMROOT") if name in os.environ},
+            "DRIVE_ACTS": " ".join(acts),
+            "DRIVE_FILE": str(work / NAME),
+            "DRIVE_REPORT": str(report),
+            **environment,
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert report.exists(), f"{command[0]} ended with {done.returncode} and said:\n{done.stdout}"
+    seen: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    fault = seen.get("fault")
+    assert not fault, f"in `{seen.get('act')}`: {fault}\n{done.stdout}\nThe text:\n{seen['text']}"
+    return seen

@@ -1,0 +1,41 @@
+"""A real Emacs with eglot in batch mode: set up as `lsp/README.md` says, driven by its commands, asked what it showed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.editors.documents import drive, snippet
+
+SCRIPT = Path(__file__).parent / "drive.el"
+ACTS = ("diagnose", "fix")
+
+
+@pytest.fixture(scope="module")
+def seen(emacs: Path, search_path: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What Emacs showed."""
+    folder = tmp_path_factory.mktemp("emacs")
+    init = folder / "init.el"
+    init.write_text(snippet("Emacs (eglot)", "elisp"), encoding="utf-8")
+    command = [emacs, "--batch", "--eval", "(package-initialize)", "--load", init, "--load", SCRIPT]
+    return drive(command, ACTS, folder, search_path, {})
+
+
+def test_files_of_ours_get_their_mode(seen: dict[str, Any]) -> None:
+    """The file's name is enough to start the server."""
+    assert seen["mode"] == "agentloom-mode"
+
+
+def test_a_mistake_is_underlined(seen: dict[str, Any]) -> None:
+    """The diagnostic is there on the wrong word."""
+    first = seen["diagnostics"][0]
+    assert first["under"] == "temprature"
+    assert "AL102" in first["message"]
+
+
+def test_a_fix_is_applied(seen: dict[str, Any]) -> None:
+    """The code action under the cursor mends the text, and the diagnostic goes."""
+    assert seen["choices"][0] == "change to `temperature`"
+    assert "    temperature: 0\n" in seen["text"]

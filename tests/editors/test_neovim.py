@@ -1,0 +1,49 @@
+"""A real Neovim, without a screen: set up as `lsp/README.md` says, driven by keys and commands, asked what it showed.
+
+One of today with `vim.lsp.config`, and Debian's 0.7 with `vim.lsp.start_client`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.editors.documents import NAME, drive, snippet
+
+SCRIPT = Path(__file__).parent / "drive.lua"
+ACTS = ("diagnose", "fix")
+
+
+def neovim(program: Path, init: str, acts: tuple[str, ...], folder: Path, path: str) -> dict[str, Any]:
+    """Do some acts in a fresh Neovim with that `init.lua`, and return what was to be seen."""
+    config = folder / "config" / "nvim"
+    config.mkdir(parents=True)
+    (config / "init.lua").write_text(init, encoding="utf-8")
+    homes = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")}
+    command = [program, "--headless", "-i", "NONE", "-n", NAME, "-c", f"luafile {SCRIPT}"]
+    return drive(command, acts, folder, path, homes)
+
+
+@pytest.fixture(scope="module", params=["new", "old"])
+def seen(
+    request: pytest.FixtureRequest, search_path: str, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, dict[str, Any]]:
+    """What a Neovim showed, and which one it was."""
+    kind = str(request.param)
+    program = request.getfixturevalue(f"{kind}_neovim")
+    init = snippet("Neovim", "lua", ("new", "old").index(kind))
+    return kind, neovim(program, init, ACTS, tmp_path_factory.mktemp(kind), search_path)
+
+
+def test_a_mistake_is_underlined(seen: tuple[str, dict[str, Any]]) -> None:
+    """The diagnostic is there on the wrong word, with code and source."""
+    first = seen[1]["diagnostics"][0]
+    assert (first["code"], first["source"], first["under"]) == ("AL102", "agentloom", "temprature")
+
+
+def test_a_fix_is_applied(seen: tuple[str, dict[str, Any]]) -> None:
+    """The code action under the cursor mends the text, and the diagnostic goes."""
+    assert seen[1]["choices"][0] == "change to `temperature`"
+    assert "    temperature: 0\n" in seen[1]["text"]
