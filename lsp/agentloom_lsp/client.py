@@ -37,6 +37,8 @@ class Client:
     register_watching: bool = False
     refreshes_diagnostics: bool = False
     symbol_trees: bool = False
+    most_folds: int | None = None
+    link_tooltips: bool = False
 
 
 def read_client(params: Any) -> Client:
@@ -57,6 +59,7 @@ def read_client(params: Any) -> Client:
         return pushed if pushed is not None else told(f"textDocument.diagnostic.{name}")
 
     process, tags = find(params, "processId"), either("tagSupport.valueSet")
+    folds = told("textDocument.foldingRange.rangeLimit")
     options, name = find(params, "initializationOptions"), find(params, "clientInfo.name")
     return Client(
         name=name if isinstance(name, str) else "",
@@ -81,6 +84,8 @@ def read_client(params: Any) -> Client:
         register_watching=yes("workspace.didChangeWatchedFiles.dynamicRegistration"),
         refreshes_diagnostics=yes("workspace.diagnostics.refreshSupport"),
         symbol_trees=yes("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
+        most_folds=folds if isinstance(folds, int) and folds >= 0 else None,
+        link_tooltips=yes("textDocument.documentLink.tooltipSupport"),
     )
 
 

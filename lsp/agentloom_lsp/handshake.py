@@ -33,6 +33,9 @@ def capabilities(client: Client) -> dict[str, Any]:
         "diagnosticProvider": {"identifier": NAME, "interFileDependencies": True, "workspaceDiagnostics": True},
         "documentSymbolProvider": {"label": NAME},
         "workspaceSymbolProvider": True,
+        "foldingRangeProvider": True,
+        "selectionRangeProvider": True,
+        "documentLinkProvider": {"resolveProvider": False},
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     if client.literal_actions:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from agentloom_lsp import pull
-from agentloom_lsp.features import actions, symbols
+from agentloom_lsp.features import actions, structure, symbols
 from agentloom_lsp.session import Session
 
 
@@ -25,4 +25,7 @@ REQUESTS: tuple[Request, ...] = (
     Request("codeAction/resolve", actions.resolve),
     Request("textDocument/documentSymbol", symbols.document_symbol),
     Request("workspace/symbol", symbols.workspace_symbol),
+    Request("textDocument/foldingRange", structure.folding_range),
+    Request("textDocument/selectionRange", structure.selection_range),
+    Request("textDocument/documentLink", structure.document_link),
 )
