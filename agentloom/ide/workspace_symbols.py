@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.ide.nested import written_in
@@ -13,6 +13,7 @@ from agentloom.ide.results import Location
 from agentloom.syntax.nodes import Mapping
 from agentloom.text import Span
 
+T = TypeVar("T")
 MOST_FOUND = 500
 """Answers to one query; editors show far fewer."""
 
@@ -26,20 +27,15 @@ class FoundSymbol(NamedTuple):
     location: Location
 
 
-def find_symbols(documents: Iterable[WorkflowDocument], query: str, most: int = MOST_FOUND) -> list[FoundSymbol]:
-    """Return what a query means, best first: names that hold its letters in this order.
+def best(query: str, named: Iterable[tuple[str, T]], most: int = MOST_FOUND) -> list[T]:
+    """Return what a query means, best first: of (name, value), the values whose names hold its letters in this order.
 
     Letter case counts only where the query has capitals. An empty query finds everything.
     """
-    found: list[tuple[tuple[int, int], int, FoundSymbol]] = []
-    number = 0
-    for document in documents:
-        for symbol in symbols_of(document):
-            rank = match(query, symbol.name)
-            if rank is not None:
-                number += 1
-                found.append((rank, number, symbol))
-    return [symbol for _, _, symbol in heapq.nsmallest(most, found)]
+    found = (
+        (rank, number, value) for number, (name, value) in enumerate(named) if (rank := match(query, name)) is not None
+    )
+    return [value for _, _, value in heapq.nsmallest(most, found)]
 
 
 def match(query: str, name: str) -> tuple[int, int] | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
-from agentloom.ide.workspace_symbols import find_symbols, match
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.ide.workspace_symbols import FoundSymbol, best, match, symbols_of
 from agentloom.text import Source
 from tests.analysis.checking import A, H, check
 
@@ -17,6 +20,11 @@ TWO = (
     ),
     analyze(Source("/x/finder.agent.yaml", "system_prompt: hi\n"), Context(), None, "agent"),
 )
+
+
+def found(query: str, documents: Iterable[WorkflowDocument] = TWO, most: int = 500) -> list[FoundSymbol]:
+    named = ((symbol.name, symbol) for document in documents for symbol in symbols_of(document))
+    return best(query, named, most)
 
 
 @pytest.mark.parametrize(
@@ -36,24 +44,29 @@ TWO = (
 )
 def test_what_a_query_finds(query: str, names: list[str]) -> None:
     """Steps, agents and workflows, also those written in place; the closest first."""
-    assert [symbol.name for symbol in find_symbols(TWO, query)] == names
+    assert [symbol.name for symbol in found(query)] == names
 
 
 def test_where_they_are() -> None:
     """A name's own place, and the workflow it belongs to."""
-    (found,) = find_symbols(TWO, "quote")
+    (quote,) = found("quote")
     source = TWO[0].source
-    assert (found.container, found.kind) == ("inner", "step")
-    assert source.text[slice(*found.location.span)] == "quote"
-    (agent,) = find_symbols(TWO, "scout")
+    assert (quote.container, quote.kind) == ("inner", "step")
+    assert source.text[slice(*quote.location.span)] == "quote"
+    (agent,) = found("scout")
     assert (agent.container, agent.kind, source.text[slice(*agent.location.span)]) == ("triage", "agent", "scout")
 
 
 def test_the_number_of_answers_is_limited() -> None:
     """The best of many are kept."""
     text = H + "".join(A.replace("id: a", f"id: step_{n}") for n in range(60))
-    found = find_symbols([check(text)], "step_7", 5)
-    assert [symbol.name for symbol in found] == ["step_7", "step_17", "step_27", "step_37", "step_47"]
+    assert [symbol.name for symbol in found("step_7", [check(text)], 5)] == [
+        "step_7",
+        "step_17",
+        "step_27",
+        "step_37",
+        "step_47",
+    ]
 
 
 def test_case_counts_only_when_written() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,7 +62,21 @@ def test_case_five_thousand_steps() -> None:
         assert peer.leave() == 0
 
 
-def test_names_of_the_workspace() -> None:
+def test_names_of_closed_files(tmp_path: Path) -> None:
+    """Files that nobody opened count as they are on disk, in the client's units."""
+    path = tmp_path / "w.loom.yaml"
+    path.write_text(
+        "name: 😀\nsteps:\n  - {id: a, type: llm_call, prompt: '😀'}\n  - {type: tool, x: '😀', id: later}\n"
+    )
+    with Local() as peer:
+        peer.initialize(folder=tmp_path)
+        (found,) = peer.request("workspace/symbol", {"query": "later"})
+        assert (found["containerName"], found["location"]["uri"]) == ("😀", path.as_uri())
+        assert found["location"]["range"]["start"] == {"line": 3, "character": 30}
+        assert peer.leave() == 0
+
+
+def test_names_of_open_files() -> None:
     """Steps of all open files are found by letters of their name."""
     other = "file:///nowhere/other.loom.yaml"
     with Local() as peer:

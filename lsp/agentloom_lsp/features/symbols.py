@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from lsprotocol import types
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.ide.outline import Symbol, SymbolKind, outline
-from agentloom.ide.workspace_symbols import FoundSymbol, find_symbols
+from agentloom.ide.workspace_symbols import FoundSymbol, best, symbols_of
 from agentloom_lsp.asking import asked
-from agentloom_lsp.convert import Places
+from agentloom_lsp.convert import Encoding, Places
 from agentloom_lsp.session import INFO, Session
+from agentloom_lsp.worker import SEARCH
 
 # None above 18: clients that don't say which kinds they know, know these.
 KINDS: dict[SymbolKind, types.SymbolKind] = {
@@ -51,36 +53,34 @@ async def document_symbol(session: Session, params: types.DocumentSymbolParams) 
 
 async def workspace_symbol(session: Session, params: types.WorkspaceSymbolParams) -> list[dict[str, Any]]:
     """`workspace/symbol`: steps, agents and workflows by a few letters of their name."""
-    documents = await _documents(session)
-    query, encoding = params.query, session.client.encoding
+    query, told, project = params.query, TOLD[session.client.encoding], session.project
 
     def work() -> list[dict[str, Any]]:
-        tables = {document.source: Places(document.lines, encoding) for document in documents}
-        return [_information(symbol, tables[symbol.location.source]) for symbol in find_symbols(documents, query)]
+        return best(query, (named for file in project.each(told) for named in file))
 
-    return await session.worker.submit(work)
-
-
-async def _documents(session: Session) -> list[WorkflowDocument]:
-    found = []
-    for key, _ in session.documents:
-        try:
-            checked = await session.scheduler.now(key)
-        except KeyError:
-            continue
-        if checked.document is not None:
-            found.append(checked.document)
-    return found
+    return await session.worker.submit(work, SEARCH)
 
 
-def _information(symbol: FoundSymbol, places: Places) -> dict[str, Any]:
-    location = symbol.location
-    return {
+def _told(encoding: Encoding, document: WorkflowDocument) -> list[tuple[str, dict[str, Any]]]:
+    """Return the names that a file defines, each with what a client is told of it."""
+    found = list(symbols_of(document))
+    ranges = Places(document.lines, encoding).ranges([symbol.location.span for symbol in found])
+    return [(symbol.name, _information(symbol, place)) for symbol, place in zip(found, ranges, strict=True)]
+
+
+TOLD = {encoding: partial(_told, encoding) for encoding in Encoding}
+"""Made once, since what they return is remembered by them."""
+
+
+def _information(symbol: FoundSymbol, place: dict[str, Any]) -> dict[str, Any]:
+    said = {
         "name": symbol.name,
         "kind": KINDS[symbol.kind].value,
-        "containerName": symbol.container,
-        "location": {"uri": location.source.uri, "range": places.range(location.span)},
+        "location": {"uri": symbol.location.source.uri, "range": place},
     }
+    if symbol.container:
+        said["containerName"] = symbol.container
+    return said
 
 
 def _all(symbols: Sequence[Symbol]) -> Iterator[Symbol]:
