@@ -1,10 +1,11 @@
-"""What is read of files that users name: never what has no end, never more than a file of ours can hold, no key of JSON twice."""
+"""What is read of files that users name, and how they are written: never what has no end, never more than a file of ours can hold, no key of JSON twice."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from errno import EFBIG, EINVAL
+from contextlib import suppress
+from errno import EBUSY, EFBIG, EINVAL
 from stat import S_ISDIR, S_ISFIFO, S_ISREG
 from typing import Any, Protocol
 
@@ -60,6 +61,36 @@ def read_stream(stream: _Bytes, first: int = _PIECE) -> bytes:
         pieces.append(piece)
         size = _PIECE
     return b"".join(pieces)
+
+
+class Changed(OSError):
+    """A file isn't what it was when it was read; ``strerror`` says so."""
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes, expected: bytes) -> None:
+    """Write a file that holds ``expected``, at once or not at all: a crash or a full disk leaves the old one.
+
+    A link stays a link, and the file keeps its mode. Raises ``Changed`` when it holds something else by now, ``OSError`` as the system does.
+    """
+    from shutil import copymode  # heavy, and few commands write
+    from tempfile import mkstemp
+
+    real = os.path.realpath(path)
+    with open(real, "r+b", buffering=0) as old:  # opened for writing: it may be protected where its folder isn't
+        if read_stream(old) != expected:
+            raise Changed(EBUSY, "it was changed meanwhile; run the command again", os.fspath(path))
+    handle, beside = mkstemp(prefix=".agentloom-", suffix=".tmp", dir=os.path.dirname(real))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        copymode(real, beside)
+        os.replace(beside, real)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
 
 
 def _too_large() -> Unsuitable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from agentloom.cli.collect import Target
 from agentloom.cli.console import Look
 from agentloom.cli.reading import Read, Unreadable, name_of, read_file, read_stdin
 from agentloom.cli.render import Place, render
+from agentloom.cli.repair import Repair, Unwritten, repair
 from agentloom.cli.report_json import diagnostic_json
 from agentloom.diagnostics import Diagnostic, Severity
 from agentloom.text import LineTable, Source
@@ -37,7 +39,7 @@ class Order(NamedTuple):
     """What is wanted of a check.
 
     ``least`` is the mildest severity that is reported; ``select`` and ``ignore`` take the place of the settings' own where they
-    aren't empty; ``with_card`` asks for what a valid file holds.
+    aren't empty; ``with_card`` asks for what a valid file holds, ``with_codes`` for how often each code was found.
     """
 
     look: Look
@@ -46,13 +48,17 @@ class Order(NamedTuple):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     with_card: bool = False
+    with_codes: bool = False
+    repair: Repair | None = None
 
 
 class Outcome(NamedTuple):
     """What became of one file.
 
     ``problem`` says why it couldn't be checked, ``settings_problems`` what is wrong in the settings that hold for it; ``ours`` that it
-    is a workflow or agent file. ``text`` has the lines to print, or ``data`` the diagnostics as plain data.
+    is a workflow or agent file. ``text`` has the lines to print, or ``data`` the diagnostics as plain data; ``codes`` counts them.
+    ``fixable`` are those left that a safe fix would cure, ``curable`` any fix; ``fixed`` those that were cured, or would be:
+    ``difference`` is then the change.
     """
 
     target: Target
@@ -63,6 +69,11 @@ class Outcome(NamedTuple):
     text: tuple[str, ...] = ()
     data: tuple[dict[str, Any], ...] = ()
     card: tuple[str, ...] = ()
+    codes: tuple[tuple[str, int], ...] = ()
+    fixable: int = 0
+    curable: int = 0
+    fixed: int = 0
+    difference: str = ""
 
 
 class Checker:
@@ -77,7 +88,7 @@ class Checker:
         try:
             read = read_stdin() if target.is_stdin else read_file(target.path, pipes=target.named)
             return self._check(target, read)
-        except Unreadable as error:
+        except (Unreadable, Unwritten) as error:
             return Outcome(target, problem=str(error))
         except Exception as error:
             import logging  # 4 ms, for what should never happen
@@ -90,8 +101,14 @@ class Checker:
         settings = self._settings(path)
         if not target.named and classify(read.text, path, settings) is None:
             return Outcome(target, ours=False)
-        document = analyze(source_of(read.text, path), context_of(settings), found=read.faults)
-        return self._outcome(target, document)
+        context = context_of(settings)
+        document = analyze(source_of(read.text, path), context, found=read.faults)
+        if self.order.repair is None:
+            return self._outcome(target, document)
+        if read.fault is not None:
+            return self._outcome(target, document)  # the text isn't what the bytes say; nothing may be written
+        repaired = repair(document, target.shown, read.data, self.order.repair, self.order.least)
+        return self._outcome(target, repaired.document)._replace(fixed=repaired.number, difference=repaired.difference)
 
     def _settings(self, path: Path | None) -> Settings:
         """Return the settings for a file, those of the working directory for standard input without a name."""
@@ -114,6 +131,9 @@ class Checker:
                 diagnostic_json(d, target.shown, document.lines, elsewhere.find) for d in shown if order.as_data
             ),
             card=tuple(card(document, order.look)) if order.with_card and document.ok else (),
+            codes=tuple(Counter(d.code for d in shown).items()) if order.with_codes else (),
+            fixable=sum(any(fix.safe for fix in d.fixes) for d in shown),
+            curable=sum(bool(d.fixes) for d in shown),
         )
 
 

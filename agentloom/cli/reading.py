@@ -16,10 +16,11 @@ class Unreadable(Exception):
 
 
 class Read(NamedTuple):
-    """A file's text, and the finding about its encoding if that is wrong."""
+    """A file's text, the finding about its encoding if that is wrong, and the bytes that were there."""
 
     text: str
     fault: Finding | None = None
+    data: bytes = b""
 
     @property
     def faults(self) -> tuple[Finding, ...]:
@@ -30,7 +31,8 @@ class Read(NamedTuple):
 def read_file(path: str, *, pipes: bool = True) -> Read:
     """Return what a file holds; ``pipes`` says that it may be a pipe, since the user named it. Raises ``Unreadable``."""
     try:
-        return Read(*decode(read_bytes(path, pipes=pipes)))
+        data = read_bytes(path, pipes=pipes)
+        return Read(*decode(data), data)
     except OSError as error:
         raise Unreadable(reason(error)) from error
 
@@ -41,7 +43,8 @@ def read_stdin() -> Read:
     if stream is None:
         raise Unreadable("standard input is closed")
     try:
-        return Read(*decode(read_stream(stream.buffer)))
+        data = read_stream(stream.buffer)
+        return Read(*decode(data), data)
     except OSError as error:
         raise Unreadable(reason(error)) from error
 

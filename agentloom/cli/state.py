@@ -62,7 +62,7 @@ def _refuse(constant: str) -> Any:
 def read_state_file(path: str) -> dict[str, Any]:
     """Return the mapping in a YAML or JSON file. Raises ``UsageError``."""
     try:
-        text, fault = read_file(path)
+        text, fault, _ = read_file(path)
     except Unreadable as error:
         raise UsageError(f"the state file `{path}` can't be read: {error}") from error
     if fault is not None:

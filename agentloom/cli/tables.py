@@ -17,9 +17,9 @@ def columns(rows: Sequence[tuple[str, str]], indent: int = 2, gap: int = 2) -> I
         yield f"{'':{indent}}{name}{'':{edge - width + gap}}{value}".rstrip()
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 error`, `2 errors`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def count(number: int, noun: str, many: str = "") -> str:
+    """Return a number with its noun: `1 error`, `2 errors`; ``many`` is the plural where it isn't the noun with an `s`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {many or noun + 's'}"
 
 
 def in_words(counts: Iterable[int]) -> str:

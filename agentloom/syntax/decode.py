@@ -35,6 +35,14 @@ def decode(data: bytes) -> tuple[str, Finding | None]:
     return _decoded(data, "utf-8")
 
 
+def encode_like(text: str, data: bytes) -> bytes:
+    """Return a text in the encoding of the bytes that ``decode`` read without a fault; its own mark is its first character."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return text.encode(encoding)
+    return text.encode("utf-8")
+
+
 def _decoded(data: bytes, encoding: str) -> tuple[str, Finding | None]:
     try:
         return data.decode(encoding), None

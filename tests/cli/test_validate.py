@@ -19,6 +19,7 @@ GOOD = H + A
 BAD = H + A + "    depends_on: [b]\n"
 WARNS = H + A + "    depends_on: [b, b]\n  - {id: b, type: llm_call, prompt: hi}\n"
 HINTS = H + A + "    # agentloom: ignore[AL202]\n"
+HOW = "fix: `--fix` cures 1 of them (2 with `--unsafe-fixes`); `--diff` shows how\n"
 COMPOSE = "services:\n  web:\n    image: nginx\n"
 CI = "steps:\n  - run: make test\n  - uses: actions/checkout@v4\n"
 
@@ -135,7 +136,7 @@ def test_case_many_names_one_summary_worst_exit_code(here: Path, call: Call) -> 
     assert done.code == 1
     assert "-x.yaml:6:18: error[AL202]" in done.out
     assert done.out.count("files checked") == 1
-    assert done.out.endswith("b.yaml: 1 warning\n-x.yaml: 1 error\n4 files checked: 1 error, 1 warning\n")
+    assert done.out.endswith("b.yaml: 1 warning\n-x.yaml: 1 error\n4 files checked: 1 error, 1 warning\n" + HOW)
 
 
 def test_case_every_finding_has_a_line_and_a_column(here: Path, call: Call) -> None:

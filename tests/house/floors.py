@@ -54,7 +54,7 @@ INNER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("lower", "values", "dataflow", "classify", "children", "suppress"),
         ("rules",),
         ("stamp",),
-        ("analyze",),
+        ("analyze", "fixing"),
     ),
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +35,8 @@ def _installed() -> bool:
         return False
     locked = json.loads((NODE_FOLDER / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     there = json.loads(done.read_text(encoding="utf-8"))["packages"]
-    return all(there.get(name, {}).get("version") == about.get("version") for name, about in locked.items() if name)
+    needed = {name: about for name, about in locked.items() if name and sys.platform in about.get("os", [sys.platform])}
+    return all(there.get(name, {}).get("version") == about.get("version") for name, about in needed.items())
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +56,16 @@ def node() -> str:
                 if MODULES.exists():
                     MODULES.rename(Path(folder) / "old")
                 (Path(folder) / "node_modules").rename(MODULES)
+    return program
+
+
+@pytest.fixture(scope="session")
+def multitool(node: str) -> Path:
+    """Microsoft's program that checks SARIF logs."""
+    program = MODULES / "@microsoft" / f"sarif-multitool-{sys.platform}" / "Sarif.Multitool"
+    if os.name == "nt":
+        return program.with_suffix(".exe")
+    program.chmod(0o755)
     return program
 
 
