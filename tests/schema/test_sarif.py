@@ -19,7 +19,11 @@ __all__ = ["call"]
 def _checked(multitool: Path, log: Path) -> list[dict[str, Any]]:
     """Return what the checker says about a log."""
     report = log.with_suffix(".report.sarif")
-    kinds = ("--rule-kind", "Sarif", "--level", "Error;Warning")  # notes look things up in the network
+    data = json.loads(log.read_text(encoding="utf-8"))
+    for rule in data["runs"][0]["tool"]["driver"]["rules"]:
+        assert rule.pop("helpUri").startswith("https://")  # the checker would look each of them up in the network
+    log.write_text(json.dumps(data), encoding="utf-8")
+    kinds = ("--rule-kind", "Sarif", "--level", "Error;Warning")
     done = subprocess.run(
         [str(multitool), "validate", str(log), "--output", str(report), "--log", "ForceOverwrite", *kinds],
         env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"},
