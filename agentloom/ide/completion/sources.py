@@ -1,0 +1,27 @@
+"""Who offers what: the table of completion's sources.
+
+A source is a row: the kinds of place it has something for, and a function from the place to items. Rows are asked in order, and all
+that apply are heard. To add one, write ``def items(where, project) -> Iterable[Item]`` in a module of this package and
+add a row here; ``where.shape``, its marks, and ``where.text`` say what is meant, ``items.spell`` writes a whole value, and
+``documentation.EXPLAINERS`` explains what ``Item.about`` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from agentloom.ide.completion.items import Item
+from agentloom.ide.completion.where import Where
+from agentloom.ide.results import Project
+
+
+class Source(NamedTuple):
+    """One row. ``applies`` is cheap; ``items`` may be asked only where it holds. ``project`` is None for a file alone."""
+
+    name: str
+    applies: Callable[[Where], bool]
+    items: Callable[[Where, Project | None], Iterable[Item]]
+
+
+SOURCES: tuple[Source, ...] = ()
