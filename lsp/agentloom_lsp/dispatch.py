@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+TERMINATED = 128 + 15
+"""The exit code of a process that SIGTERM ended, as shells count."""
+
 
 def run_session(
     channel: Channel,
@@ -36,11 +40,17 @@ def run_session(
     async def main() -> int:
         loop = asyncio.get_running_loop()
         wire = Wire(loop, channel.send)
-        dispatcher = Dispatcher(Session(loop, client, wire, door, new_cache), loop, loaded)
+        session = Session(loop, client, wire, door, new_cache)
+        dispatcher = Dispatcher(session, loop, loaded)
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
+            loop.add_signal_handler(signal.SIGTERM, dispatcher.terminated)
         if client.process_id is not None:
             when_gone(client.process_id, dispatcher.leave)
         channel.attach(loop, dispatcher.receive, dispatcher.ended)
-        return await dispatcher.stopped
+        try:
+            return await dispatcher.stopped
+        finally:
+            session.worker.end()
 
     return asyncio.run(main())
 
@@ -67,6 +77,8 @@ class Dispatcher:
             self._wire.refuse(None, INVALID_REQUEST, "the message is none of JSON-RPC 2.0")
         elif "method" not in message:
             self._wire.answered(message)
+        elif not isinstance(message["method"], str) or not isinstance(message.get("id"), int | str | None):
+            self._wire.refuse(None, INVALID_REQUEST, "the message is none of JSON-RPC 2.0")
         elif message.get("id") is None:
             self._take_notification(message)
         else:
@@ -75,6 +87,10 @@ class Dispatcher:
     def ended(self) -> None:
         """Go: the client has closed its side."""
         self._stop(0 if self._shut_down else 1)
+
+    def terminated(self) -> None:
+        """Go: somebody ends the process."""
+        self._stop(TERMINATED)
 
     def leave(self) -> None:
         """Go: the client's process is gone. For any thread."""
@@ -90,7 +106,7 @@ class Dispatcher:
         elif method in NOTIFICATIONS:
             try:
                 NOTIFICATIONS[method](self._session, message.get("params"))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._session.log_once(method, error)
 
     def _take_request(self, message: dict[str, Any]) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop  # takes longer to load than all else that the first answer needs
 
 CHUNK = 65_536
+LONGEST_HEAD = 65_536
+"""Bytes before a message's text; who sends more without an end speaks another protocol."""
 BATCH = 64
 """Messages handled before the loop gets a turn for other things."""
 
@@ -109,7 +111,7 @@ class Channel:
                 chunk = self._recv(CHUNK)
             except OSError:
                 chunk = b""
-            if not chunk:
+            if not chunk or (head < 0 and len(buffer) > LONGEST_HEAD):
                 self._put(END)
                 return
             buffer += chunk
@@ -122,7 +124,7 @@ class Channel:
 def _content_length(head: bytes) -> int:
     for line in head.split(b"\r\n"):
         name, _, value = line.partition(b":")
-        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+        if name.strip().lower() == b"content-length" and value.strip().isdigit() and len(value) < 20:
             return int(value)
     return 0
 

@@ -6,8 +6,10 @@ already. What it does well is kept; that a request which doesn't fit its type wo
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any
 
 from pygls.exceptions import JsonRpcException
@@ -15,18 +17,27 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 
 from agentloom import __version__
+from agentloom.text import Source
+from agentloom_lsp.client import find
+from agentloom_lsp.documents import Documents
 from agentloom_lsp.handshake import NAME
 from agentloom_lsp.requests import REQUESTS, Request
 from agentloom_lsp.session import Session
-from agentloom_lsp.wire import INTERNAL_ERROR, Wire
+from agentloom_lsp.wire import CONTENT_MODIFIED, INTERNAL_ERROR, Wire
 
 logger = logging.getLogger(__name__)
+
+PLACES = ("position", "range", "positions")
+"""Fields of requests that mean places in the text as it was when the client asked."""
+_seen: ContextVar[Source | None] = ContextVar("seen", default=None)
+"""The version of the document that the client had before it when it sent the request under way."""
 
 
 class RequestProtocol(LanguageServerProtocol):
     """Takes requests and `$/cancelRequest`, as plain JSON."""
 
     wire: Wire
+    documents: Documents
 
     def _register_builtin_features(self) -> None:
         """Leave out what the library does by itself: documents, folders and the process are looked after elsewhere."""
@@ -34,6 +45,7 @@ class RequestProtocol(LanguageServerProtocol):
     def receive(self, message: dict[str, Any]) -> None:
         """Take one message. Never raises; every request is answered."""
         number = message.get("id")
+        _seen.set(_shown(self.documents, find(message, "params.textDocument.uri")))
         try:
             self.handle_message(self._typed(message))
         except JsonRpcException as error:
@@ -69,21 +81,54 @@ def make_protocol(session: Session) -> RequestProtocol:
     protocol = LanguageServer(NAME, __version__, protocol_cls=RequestProtocol).protocol
     assert isinstance(protocol, RequestProtocol)
     protocol.wire = session.wire
+    protocol.documents = session.documents
     for request in REQUESTS:
         protocol.fm.feature(request.method)(guarded(session, request))
     return protocol
 
 
 def guarded(session: Session, request: Request) -> Callable[[Any], Awaitable[Any]]:
-    """Return a request's handler for this session; where it fails, it answers empty and says so once."""
+    """Return a request's handler for this session; where it fails, it answers empty and says so once.
+
+    An answer about a place in a text that has changed meanwhile would be wrong, so it is refused with `ContentModified`.
+    """
 
     async def handle(params: Any) -> Any:
+        if _outdated(session.documents, params):
+            raise _modified()
         try:
-            return await request.handle(session, params)
+            result = await request.handle(session, params)
         except JsonRpcException:
             raise  # an answer: the handler refuses, with its reason
-        except Exception as error:
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return (
+                request.empty
+            )  # not this request was called off, but the check that it waited for: the document is closed
+        except (Exception, SystemExit) as error:
             session.log_once(request.method, error)
             return request.empty
+        if _outdated(session.documents, params):
+            raise _modified()
+        return result
 
     return handle
+
+
+def _modified() -> JsonRpcException:
+    return JsonRpcException("the text has changed since this was asked", CONTENT_MODIFIED)
+
+
+def _outdated(documents: Documents, params: Any) -> bool:
+    """Tell whether a request names places in a text that isn't there any more."""
+    seen = _seen.get()
+    if seen is None or not any(hasattr(params, name) for name in PLACES):
+        return False
+    return _shown(documents, seen.uri) is not seen
+
+
+def _shown(documents: Documents, uri: Any) -> Source | None:
+    document = documents.get(uri) if isinstance(uri, str) else None
+    return document.source if document is not None else None

@@ -17,6 +17,8 @@ SEARCH = 1
 """Rank of work that goes through all files: checks of open documents don't wait for it."""
 CLOSED = 2
 """Rank of work for files nobody looks at: done when there is no other."""
+END = -1
+"""Rank of the end, which comes before everything."""
 
 
 class CalledOff(BaseException):
@@ -62,13 +64,17 @@ class Worker:
                 piece = self._queue.get_nowait()
             except Empty:
                 return
-            if piece.rank >= current.rank:
+            if piece.rank >= current.rank or piece.rank == END:
                 self._queue.put(piece)  # with its old number: it keeps its turn
                 return
             self._do(piece)
 
+    def end(self) -> None:
+        """Let the thread go as soon as it is free."""
+        self._queue.put(_Piece(END, next(self._numbers), lambda: None, self._loop.create_future()))
+
     def _run(self) -> None:
-        while self._do(self._queue.get()):
+        while (piece := self._queue.get()).rank != END and self._do(piece):
             pass
 
     def _do(self, piece: _Piece) -> bool:
@@ -84,6 +90,8 @@ class Worker:
             return True
         except Exception as raised:
             error = raised  # handed to whoever waits for the result
+        except BaseException as raised:  # an attempt to end the process: this thread has to go on
+            error = RuntimeError(f"{type(raised).__name__}: {raised}")
         finally:
             self._current = before
         try:
