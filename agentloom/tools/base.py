@@ -20,6 +20,8 @@ class BaseTool:
 
     name: str = ""
     description: str = ""
+    returns: Mapping[str, Any] = {}
+    """The JSON Schema of the result, if it is known: editors then complete what lies in it."""
     execute: Callable[..., Any]
     """Does what the tool does, and returns its result."""
 
@@ -39,7 +41,7 @@ class BaseTool:
     @property
     def info(self) -> ToolInfo:
         """The tool as data."""
-        return ToolInfo(self.name, self.description, self.signature.parameters)
+        return ToolInfo(self.name, self.description, self.signature.parameters, self.returns)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         """Check the arguments and run the tool; a function that is no coroutine runs in a thread.

@@ -17,14 +17,20 @@ _ENCODING = {
 }
 
 
-def _info(name: str, description: str, required: list[str], properties: dict[str, Any]) -> ToolInfo:
+def _object(**types: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": kind} for name, kind in types.items()}}
+
+
+def _info(
+    name: str, description: str, required: list[str], properties: dict[str, Any], returns: dict[str, Any]
+) -> ToolInfo:
     parameters = {
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": False,
     }
-    return ToolInfo(name, description, parameters)
+    return ToolInfo(name, description, parameters, returns)
 
 
 BUILTIN_TOOLS: Mapping[str, ToolInfo] = {
@@ -56,6 +62,7 @@ BUILTIN_TOOLS: Mapping[str, ToolInfo] = {
                     "description": "Seconds until the request is given up; 0 means no limit.",
                 },
             },
+            _object(status_code="integer", headers="object", body="string"),
         ),
         _info(
             "shell_command",
@@ -71,12 +78,14 @@ BUILTIN_TOOLS: Mapping[str, ToolInfo] = {
                 },
                 "cwd": {"type": "string", "default": ".", "description": "The folder to run in."},
             },
+            _object(returncode="integer", stdout="string", stderr="string"),
         ),
         _info(
             "file_read",
             "Read a text file and return its text.",
             ["path"],
             {"path": {"type": "string", "description": "The file to read."}, "encoding": _ENCODING},
+            {"type": "string"},
         ),
         _info(
             "file_write",
@@ -87,6 +96,7 @@ BUILTIN_TOOLS: Mapping[str, ToolInfo] = {
                 "content": {"type": "string", "description": "The text to write."},
                 "encoding": _ENCODING,
             },
+            _object(written="integer", path="string"),
         ),
     )
 }

@@ -23,6 +23,7 @@ class FileRead(BaseTool):
 
     name = "file_read"
     description = BUILTIN_TOOLS[name].description
+    returns = BUILTIN_TOOLS[name].returns
 
     def __init__(self, policy: Policy | None = None, folder: Path | None = None) -> None:
         self._policy = policy
@@ -47,6 +48,7 @@ class FileWrite(BaseTool):
 
     name = "file_write"
     description = BUILTIN_TOOLS[name].description
+    returns = BUILTIN_TOOLS[name].returns
 
     def __init__(self, policy: Policy | None = None, folder: Path | None = None) -> None:
         self._policy = policy

@@ -59,6 +59,7 @@ class HttpRequest(BaseTool):
 
     name = "http_request"
     description = BUILTIN_TOOLS[name].description
+    returns = BUILTIN_TOOLS[name].returns
 
     def __init__(self, policy: Policy | None = None, folder: Path | None = None) -> None:
         self._policy = policy

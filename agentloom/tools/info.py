@@ -7,8 +7,12 @@ from typing import Any, NamedTuple
 
 
 class ToolInfo(NamedTuple):
-    """A tool's name, its description, and the JSON Schema of its arguments (an object)."""
+    """A tool's name, its description, and the JSON Schema of its arguments (an object).
+
+    ``returns`` is the JSON Schema of its result; empty when nothing is known of it.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    returns: Mapping[str, Any] = {}

@@ -43,6 +43,7 @@ class ShellCommand(BaseTool):
 
     name = "shell_command"
     description = BUILTIN_TOOLS[name].description
+    returns = BUILTIN_TOOLS[name].returns
 
     def __init__(self, policy: Policy | None = None, folder: Path | None = None) -> None:
         self._policy = policy

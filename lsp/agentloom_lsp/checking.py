@@ -22,6 +22,9 @@ from agentloom_lsp.workspace import SUFFIXES, Workspace
 
 logger = logging.getLogger(__name__)
 
+UNREADABLE = ("AL001", "AL006")
+"""Codes of lines that could not be read as they stand."""
+
 
 class Door(Protocol):
     """The analysis, as the server sees it."""
@@ -34,16 +37,17 @@ class Memory:
     """What is kept from one check of a document to the next. For one check at a time.
 
     ``cache`` is the analysis' own. The context stays the same object as long as the settings do, since the cache goes by it;
-    ``asked`` holds every file that was read or looked for meanwhile.
+    ``asked`` holds every file that was read or looked for meanwhile. ``readable`` is the last version without a syntax error.
     """
 
-    __slots__ = ("_context", "_workspace", "asked", "cache")
+    __slots__ = ("_context", "_workspace", "asked", "cache", "readable")
 
     def __init__(self, workspace: Workspace, cache: Any) -> None:
         self._workspace = workspace
         self._context: Context | None = None
         self.cache = cache
         self.asked: set[Path] = set()
+        self.readable: WorkflowDocument | None = None
 
     def context(self, path: Path | None) -> Context:
         """Return the context to check a file in."""
@@ -109,6 +113,8 @@ def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Che
         logger.exception("the check of %s failed", shown.source.uri)
         reports = [_crash(shown.source, client)]
         return Checked(shown.source, True, None, tuple(reports), result_id(reports))
+    if not any(finding.code in UNREADABLE for finding in document.tree.findings):
+        shown.memory.readable = document
     return Checked(
         shown.source,
         True,

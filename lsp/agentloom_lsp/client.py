@@ -39,6 +39,7 @@ class Client:
     symbol_trees: bool = False
     most_folds: int | None = None
     link_tooltips: bool = False
+    markdown_hovers: bool = False
 
 
 def read_client(params: Any) -> Client:
@@ -83,6 +84,7 @@ def read_client(params: Any) -> Client:
         register_configuration=yes("workspace.didChangeConfiguration.dynamicRegistration"),
         register_watching=yes("workspace.didChangeWatchedFiles.dynamicRegistration"),
         refreshes_diagnostics=yes("workspace.diagnostics.refreshSupport"),
+        markdown_hovers=lists("textDocument.hover.contentFormat", "markdown"),
         symbol_trees=yes("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
         most_folds=folds if isinstance(folds, int) and folds >= 0 else None,
         link_tooltips=yes("textDocument.documentLink.tooltipSupport"),

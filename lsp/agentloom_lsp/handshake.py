@@ -31,6 +31,7 @@ def capabilities(client: Client) -> dict[str, Any]:
         "positionEncoding": client.encoding.value,
         "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": {"includeText": False}},
         "diagnosticProvider": {"identifier": NAME, "interFileDependencies": True, "workspaceDiagnostics": True},
+        "hoverProvider": True,
         "documentSymbolProvider": {"label": NAME},
         "workspaceSymbolProvider": True,
         "foldingRangeProvider": True,

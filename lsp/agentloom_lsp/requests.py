@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from agentloom_lsp import pull
-from agentloom_lsp.features import actions, structure, symbols
+from agentloom_lsp.features import actions, hover, structure, symbols
 from agentloom_lsp.session import Session
 
 
@@ -23,6 +23,7 @@ REQUESTS: tuple[Request, ...] = (
     Request("workspace/diagnostic", pull.workspace_diagnostic, {"items": []}),
     Request("textDocument/codeAction", actions.code_action),
     Request("codeAction/resolve", actions.resolve),
+    Request("textDocument/hover", hover.hover),
     Request("textDocument/documentSymbol", symbols.document_symbol),
     Request("workspace/symbol", symbols.workspace_symbol),
     Request("textDocument/foldingRange", structure.folding_range),

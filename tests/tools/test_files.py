@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agentloom.errors import SandboxViolationError, ValidationError
 from agentloom.tools.builtin import register_builtins
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom.tools.files import FileRead, FileWrite
 from agentloom.tools.registry import ToolRegistry
 
@@ -22,7 +23,9 @@ async def test_what_was_written_is_read(builtins: ToolRegistry, tmp_path: Path) 
     """The result counts characters, repeats the path, and missing folders are made."""
     path = str(tmp_path / "a" / "b" / "note.txt")
     text = "Grüße 👋\r\nend\n\n"
-    assert await builtins.call("file_write", {"path": path, "content": text}) == {"written": len(text), "path": path}
+    written = {"written": len(text), "path": path}
+    assert await builtins.call("file_write", {"path": path, "content": text}) == written
+    assert list(written) == list(BUILTIN_TOOLS["file_write"].returns["properties"])
     assert Path(path).read_bytes() == text.encode()
     assert await builtins.call("file_read", {"path": path}) == text
     assert await builtins.call("file_write", {"path": path, "content": "é", "encoding": "latin-1"}) == {

@@ -17,6 +17,7 @@ import pytest
 from agentloom.errors import SandboxViolationError, ValidationError
 from agentloom.tools import http_request
 from agentloom.tools.builtin import register_builtins
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom.tools.http_request import FAILURES, MALFORMED, TIMEOUTS, failure
 from agentloom.tools.registry import ToolRegistry
 
@@ -122,6 +123,7 @@ async def test_what_is_sent_and_what_comes_back(builtins: ToolRegistry, server: 
         headers={"X-Name": "Ünal", "Content-Type": "text/x"},
         body="grün",
     )
+    assert list(result) == list(BUILTIN_TOOLS["http_request"].returns["properties"])
     assert result["status_code"] == 200
     assert result["headers"]["content-length"] == str(len(result["body"].encode()))
     sent = json.loads(result["body"])

@@ -14,6 +14,7 @@ import pytest
 from agentloom.errors import ValidationError
 from agentloom.tools import shell_command
 from agentloom.tools.builtin import register_builtins
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom.tools.registry import ToolRegistry
 from agentloom.tools.shell_command import MAX_OUTPUT_BYTES
 
@@ -40,7 +41,9 @@ async def run(registry: ToolRegistry, command: str, **more: Any) -> dict[str, An
 )
 async def test_what_comes_back(builtins: ToolRegistry, command: str, returncode: int, stdout: str, stderr: str) -> None:
     """Through a shell; a return code other than 0 is no error; there is no standard input to wait for."""
-    assert await run(builtins, command) == {"returncode": returncode, "stdout": stdout, "stderr": stderr}
+    result = await run(builtins, command)
+    assert result == {"returncode": returncode, "stdout": stdout, "stderr": stderr}
+    assert list(result) == list(BUILTIN_TOOLS["shell_command"].returns["properties"])
 
 
 async def test_the_folder(builtins: ToolRegistry, tmp_path: Path) -> None:

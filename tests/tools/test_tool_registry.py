@@ -209,6 +209,7 @@ def test_the_static_catalogue_says_what_the_functions_say(kind: type[BaseTool]) 
     """Checks and editors read the catalogue, runs read the functions."""
     assert kind().info == BUILTIN_TOOLS[kind.name]
     jsonschema.Draft202012Validator.check_schema(BUILTIN_TOOLS[kind.name].parameters)
+    jsonschema.Draft202012Validator.check_schema(BUILTIN_TOOLS[kind.name].returns)
 
 
 def test_the_catalogue_is_complete(builtins: ToolRegistry) -> None:

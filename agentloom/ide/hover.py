@@ -1,0 +1,237 @@
+"""Hover: what stands under the cursor, told in a few words, with its exact range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.suppress import suppressions
+from agentloom.analysis.symbols import Occurrence
+from agentloom.ide.earlier import place_before, span_now
+from agentloom.ide.expressions import word_at
+from agentloom.ide.hits import Hit, hit_at
+from agentloom.ide.owners import Owner, owner_of, tool_of
+from agentloom.ide.prose import anchors, calls, fields, files, names, state, steps
+from agentloom.ide.prose.form import Prose
+from agentloom.model.catalogue import Shape
+from agentloom.syntax.nodes import Alias, Scalar
+from agentloom.syntax.resolve import resolve
+from agentloom.syntax.scalars import text_span, value_offset
+from agentloom.text import Span
+
+_QUIET = ("template", "template_deep", "expression", "text", "regex", "json_schema")
+"""Marks of texts in which only what stands under the cursor is told, not the field."""
+
+
+class Hover(NamedTuple):
+    """What is said about a place, and the range that it is said about, in document offsets."""
+
+    span: Span
+    prose: Prose
+
+
+def hover_at(document: WorkflowDocument, offset: int, before: WorkflowDocument | None = None) -> Hover | None:
+    """Return what stands at an offset; ``before`` is the last version without syntax errors, asked where this one has nothing."""
+    found = _hover(document, offset)
+    if found is not None or before is None or before is document:
+        return found
+    then = place_before(document.source.text, before.source.text, offset)
+    old = _hover(before, then) if then is not None else None
+    span = span_now(document.source.text, before.source.text, old.span) if old is not None else None
+    return Hover(span, old.prose) if old is not None and span is not None else None
+
+
+def _hover(document: WorkflowDocument, offset: int) -> Hover | None:
+    found = _comment(document, offset) or _anchor(document, offset)
+    if found is not None:
+        return found
+    hit = hit_at(document, offset)
+    if hit is None:
+        return None
+    if isinstance(hit.node, Alias):
+        return _alias(hit)
+    if not isinstance(hit.node, Scalar):
+        return None
+    return _key(hit, hit.node) if hit.is_key else _value(hit, hit.node, offset)
+
+
+def _comment(document: WorkflowDocument, offset: int) -> Hover | None:
+    """Return what a code in a suppression comment means."""
+    line = document.lines.line_span(document.lines.line_of(offset))
+    if "agentloom:" not in document.source.text[line.start : line.end]:
+        return None
+    for mark in suppressions(document.tree, document.lines):
+        if mark.words.contains(offset) and mark.words.end > mark.words.start:
+            prose = names.of_rule(mark.code)
+            return Hover(mark.words, prose) if prose else None
+    return None
+
+
+def _anchor(document: WorkflowDocument, offset: int) -> Hover | None:
+    found = anchors.anchor_at(document, offset)
+    return Hover(found.span, anchors.of_anchor(document, found)) if found is not None else None
+
+
+def _alias(hit: Hit) -> Hover | None:
+    node = hit.node
+    if not isinstance(node, Alias):
+        return None
+    prose = anchors.of_alias(hit.document, node, hit.base)
+    if len(hit.chain) == 1 and hit.step is not None:  # a whole step
+        prose = (*steps.of_step(hit.document, hit.step), *prose)
+    return Hover(hit.span, prose)
+
+
+def _key(hit: Hit, node: Scalar) -> Hover | None:
+    span = _inside(hit, node)
+    if hit.field is not None:
+        return Hover(span, fields.of_field(hit.block, hit.field))
+    if node.value == "<<" and node.style == "plain":
+        return Hover(span, anchors.OF_MERGE)
+    owner = owner_of(hit)
+    prose = _key_below(hit, owner, node.value) if owner is not None else ()
+    return Hover(span, prose) if prose else None
+
+
+def _key_below(hit: Hit, owner: Owner, name: str) -> Prose:
+    """Return what a key of an open mapping is: what the mark on the mapping says its keys name."""
+    mark = owner.field.shape.mark("template_deep")
+    if mark is not None and len(owner.below) == 1:
+        if mark.of == "tool_argument":
+            return _argument(hit, name)
+        if mark.of == "child_state":
+            return files.of_child_key(hit.document, hit.step, name)
+    mark = owner.field.shape.mark("defines")
+    if mark is not None and mark.of == "state":
+        return state.of_path(hit.document, None, owner.below)
+    if mark is not None and mark.of == "agent" and len(owner.below) == 1:
+        return _agent(hit.document, name)
+    mark = owner.field.shape.mark("ref")
+    if mark is not None and mark.of == "state" and len(owner.below) == 1:
+        return state.of_schema_key(hit.document, name)
+    return ()
+
+
+def _value(hit: Hit, node: Scalar, offset: int) -> Hover | None:
+    at = offset - hit.base
+    for place in hit.facts.occurrences:
+        if place.node is node:
+            found = _occurrence(hit, place, at)
+            if found is not None:
+                return found
+    shape = hit.shape
+    if shape is None:
+        return None
+    if shape.mark("expression"):
+        return _expression(hit, node, at)
+    if shape.enum is not None or any(option.enum for option in shape.any_of):
+        return _choice(hit, node, shape)
+    owner = owner_of(hit)
+    if owner is None or owner.below[1:] or any(shape.mark(kind) for kind in _QUIET if shape.marks):
+        return None
+    if any(owner.field.shape.mark(kind) for kind in _QUIET) or not node.raw or owner.field is not hit.field:
+        return None
+    return Hover(_inside(hit, node), fields.of_field(hit.block, owner.field))
+
+
+def _occurrence(hit: Hit, place: Occurrence, at: int) -> Hover | None:
+    if place.kind == "state":
+        return _state(hit, place, at)
+    span = place.span.shift(hit.base)
+    if not span.contains(at + hit.base) or span.start == span.end:
+        return None
+    prose = _named(hit, place)
+    return Hover(span, prose) if prose else None
+
+
+def _named(hit: Hit, place: Occurrence) -> Prose:
+    """Return what a name means."""
+    document = hit.document
+    if place.kind == "step":
+        step = hit.step if place.role == "define" else document.by_id.get(place.name)
+        return steps.of_step(document, step) if step is not None else ()
+    if place.kind == "tool":
+        tool = document.context.tools.get(place.name)
+        return names.of_tool(tool.name, tool.description, tool.parameters) if tool is not None else ()
+    if place.kind == "provider":
+        return names.of_provider(place.name)
+    if place.kind == "model":
+        config = document.head.data.get("config")
+        provider = config.get("provider") if isinstance(config, dict) else None
+        return names.of_model(place.name, provider if isinstance(provider, str) else None)
+    if place.kind == "agent":
+        return _agent(document, place.name)
+    if place.kind == "file":
+        return files.of_file(document, hit.step, place)
+    if place.kind == "child_state":
+        return files.of_child_key(document, hit.step, place.name, returned=True)
+    return ()
+
+
+def _state(hit: Hit, place: Occurrence, at: int) -> Hover | None:
+    """Return what the part of a state path under the cursor is, as seen from the step."""
+    for number, (inside, span) in enumerate(zip(place.parts_inside, place.part_spans, strict=True)):
+        if span.contains(at):
+            parts = place.parts[: number + 1]
+            if place.form == "expression" and parts == ("steps",):
+                return Hover(span.shift(hit.base), calls.of_root("steps"))
+            step = hit.step if place.role == "read" else None
+            return Hover(span.shift(hit.base), state.of_path(hit.document, step, parts))
+        if inside.start == inside.end:
+            break
+    written = place.node.value[place.inside.start : place.inside.end]
+    root = text_span(place.node, place.inside.start, place.inside.start + len("state"))
+    if place.form != "value" and written.startswith("state") and root.contains(at):
+        return Hover(root.shift(hit.base), calls.of_root("state"))
+    return None
+
+
+def _expression(hit: Hit, node: Scalar, at: int) -> Hover | None:
+    """Return what a function, a method or a word of a condition does."""
+    word = word_at(node.value, value_offset(node, at))
+    if word is None:
+        return None
+    prose: Prose = ()
+    if word.role == "function":
+        prose = calls.of_function(word.text)
+    elif word.role == "method":
+        prose = calls.of_method(word.text)
+    elif word.role == "keyword":
+        prose = calls.of_word(word.text)
+    else:
+        prose = calls.of_root(word.text) or calls.of_type(word.text)
+        if word.text == node.value.strip() and not prose and hit.field is not None:
+            prose = fields.of_field(hit.block, hit.field)
+    return Hover(text_span(node, *word.span).shift(hit.base), prose) if prose else None
+
+
+def _choice(hit: Hit, node: Scalar, shape: Shape) -> Hover | None:
+    value = resolve(node)
+    field = hit.field
+    if field is None or not isinstance(value, str):
+        return None
+    for option in (shape, *shape.any_of):
+        if value in (option.enum or {}):
+            return Hover(_inside(hit, node), fields.of_choice(field.name, value, (option.enum or {})[value]))
+    return Hover(_inside(hit, node), fields.of_field(hit.block, field)) if node.raw else None
+
+
+def _argument(hit: Hit, name: str) -> Prose:
+    """Return what an argument of the step's tool is for."""
+    tool = tool_of(hit.document, hit.facts)
+    schema = names.tool_arguments(tool.parameters).get(name) if tool is not None else None
+    if tool is None or schema is None:
+        return ()
+    return names.of_argument(tool.name, name, schema, name in names.needed_of(tool.parameters))
+
+
+def _agent(document: WorkflowDocument, name: str) -> Prose:
+    agents = document.head.data.get("agents")
+    return files.of_agent(document, name, agents[name]) if isinstance(agents, Mapping) and name in agents else ()
+
+
+def _inside(hit: Hit, node: Scalar) -> Span:
+    """Return where a scalar's text stands: inside its quotes."""
+    quoted = node.style in ("single", "double") and node.value
+    return (text_span(node, 0, len(node.value)) if quoted else node.span).shift(hit.base)

@@ -1,0 +1,1 @@
+"""What editors say about a thing, in hovers and beside completions: words as plain data, shown as Markdown or as plain text."""

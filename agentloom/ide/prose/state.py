@@ -1,0 +1,123 @@
+"""What is said about a state path: who writes it, in which layer and on which route, what it begins as, and where it is declared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.ide.prose.form import Block, Code, Inline, Items, Prose, excerpt, say
+from agentloom.ide.prose.steps import layer_words, of_step
+from agentloom.ide.state_paths import Writer, initial_value, is_declared, writers_of
+from agentloom.language.paths import MISSING, Part, PathFault, format_path, parse_path
+
+MOST_WRITERS = 6
+RESULTS = {
+    "output": "What the step gave back, whether or not it has an `output` key.",
+    "status": "How the step ended: `success`, `failed`, `timeout` or `skipped`.",
+}
+"""What each step's result holds."""
+
+
+def of_path(document: WorkflowDocument, step: Step | None, parts: tuple[Part, ...]) -> Prose:
+    """Return what is known of a state path, as seen from a step (None: from the head)."""
+    if parts[:1] == ("steps",):
+        return _of_result(document, parts)
+    said: list[Block] = [say("State key ", Code(format_path(parts)))]
+    found = writers_of(document, parts, step)
+    if found:
+        shown = found[:MOST_WRITERS]
+        items = [_writer(document, step, writer, parts) for writer in shown]
+        if len(found) > len(shown):
+            items.append((f"and {len(found) - len(shown)} more",))
+        said.append(say("Written by"))
+        said.append(Items(tuple(items)))
+    value = initial_value(document, parts)
+    if value is not MISSING:
+        said.extend(_initial(value, bool(found)))
+    elif is_declared(document, parts):
+        said.append(say("Declared in the settings under `known_state`; its value comes with the run."))
+    elif not found:
+        said.append(
+            say("No step writes it, and `state` doesn't hold it; `--state` may give it, else it reads as empty.")
+        )
+    return tuple(said)
+
+
+def of_schema_key(document: WorkflowDocument, name: str) -> Prose:
+    """Return what an entry of `state_schema` is about: a key, or all that a glob matches."""
+    if set(name) & set("*?["):
+        return (say("All state keys that ", Code(name), " matches."),)
+    path = parse_path(name)
+    return of_path(document, None, path.parts) if not isinstance(path, PathFault) else ()
+
+
+def writer_words(document: WorkflowDocument, writer: Writer) -> str:
+    """Return who writes a path and when, in a few words: `fetch, layer 1`."""
+    name = writer.step.id or "a step without an id"
+    layer = document.graph.layer_of.get(name)
+    return name if layer is None else f"{name}, layer {layer + 1}"
+
+
+def _of_result(document: WorkflowDocument, parts: tuple[Part, ...]) -> Prose:
+    if len(parts) == 1:
+        return (say("The results of steps that ran: `steps.<id>.output` and `steps.<id>.status`."),)
+    step = document.by_id.get(str(parts[1]))
+    if step is None:
+        return (say("No step is called ", Code(str(parts[1])), "."),)
+    if len(parts) == 2:
+        return of_step(document, step)
+    said: list[Block] = [say("Result of step ", Code(str(parts[1])))]
+    if isinstance(parts[2], str) and parts[2] in RESULTS:
+        said.append(say(RESULTS[parts[2]]))
+    layer = layer_words(document, str(parts[1]))
+    if layer:
+        said.append(say(f"It runs in {layer}."))
+    return tuple(said)
+
+
+def _writer(
+    document: WorkflowDocument, step: Step | None, writer: Writer, parts: tuple[Part, ...]
+) -> tuple[Inline, ...]:
+    own = writer.step
+    said: list[Inline] = [Code(own.id or "a step without an id")]
+    layer = layer_words(document, own.id) if own.id is not None else ""
+    if layer:
+        said.append(f", {layer}")
+    if writer.parts != parts:
+        said.extend((", as ", Code(format_path(writer.parts))))
+    if writer.routes:
+        said.extend((", if ", *_routes(writer)))
+    if step is not None and own is step:
+        said.append("; this step itself, so a later read sees it")
+    elif step is not None and not writer.upstream:
+        said.append("; not upstream of this step, so it may be read before it is written")
+    return tuple(said)
+
+
+def _routes(writer: Writer) -> Iterator[Inline]:
+    for number, (router, target) in enumerate(writer.routes):
+        if number:
+            yield " and "
+        yield Code(router)
+        yield " chooses "
+        yield Code(target)
+
+
+def _initial(value: Any, written: bool) -> Iterator[Block]:
+    lead = "Begins as" if written else "Set in `state`"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    if len(text) <= 60:
+        yield say(f"{lead}: ", Code(text if isinstance(value, (dict, list)) else _scalar(value)))
+        return
+    yield say(f"{lead}:")
+    if isinstance(value, str):
+        yield excerpt(value)
+    else:
+        pretty = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        yield excerpt(pretty, "json")
+
+
+def _scalar(value: Any) -> str:
+    return value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,111 @@
+"""What is known of a step's result before it ran: the names in it, by a reply's JSON Schema or by the workflow that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.language.paths import Part
+from agentloom.model.catalogue import catalogue
+
+MOST_DEPTH = 20
+
+
+class Shape(NamedTuple):
+    """The names in a mapping, each with its own shape; ``words`` say what the value is, where that is known.
+
+    ``items`` is the shape of a list's items.
+    """
+
+    names: Mapping[str, Shape] = {}
+    words: str = ""
+    items: Shape | None = None
+
+
+NOTHING = Shape()
+
+
+def shape_of_result(document: WorkflowDocument, step: Step) -> Shape:
+    """Return what is known of what a step gives back."""
+    child = document.children.get(step.id) if step.id is not None else None
+    if child is not None:
+        return shape_of_child(child.document, step.facts.data.get("return_keys"))
+    block = step.facts.block
+    for name, field in block.fields.items() if block is not None else ():
+        value = step.facts.data.get(name)
+        inner = catalogue().blocks.get(field.shape.block) if field.shape.block is not None else None
+        if isinstance(value, dict) and inner is not None:
+            for key, described in inner.fields.items():
+                if described.shape.mark("json_schema") and isinstance(value.get(key), dict):
+                    return shape_of_schema(value[key])
+        mark = field.shape.mark("ref")
+        if mark is not None and mark.of == "tool" and isinstance(value, str):
+            returns = getattr(document.context.tools.get(value), "returns", None)
+            return shape_of_schema(returns) if isinstance(returns, Mapping) else NOTHING
+    return NOTHING
+
+
+def shape_of_child(child: WorkflowDocument | None, return_keys: Any) -> Shape:
+    """Return the state that a child workflow ends with, or those of its keys that are asked for."""
+    if child is None:
+        return NOTHING
+    keys = written_keys(child)
+    if isinstance(return_keys, list):
+        keys = [key for key in keys if key in return_keys]
+    return Shape(dict.fromkeys(keys, NOTHING))
+
+
+def written_keys(child: WorkflowDocument) -> list[str]:
+    """Return the names at the top of a child's final state: what its steps write, then what its `state` sets."""
+    state = child.head.data.get("state")
+    written = [write.parts[0] for step in child.steps for write in step.facts.writes]
+    names = dict.fromkeys((*written, *(state if isinstance(state, dict) else ())))
+    return [name for name in names if isinstance(name, str)]
+
+
+def read_keys(child: WorkflowDocument) -> list[str]:
+    """Return the state keys that a child takes from outside: those that it reads and doesn't write, and those that it sets itself."""
+    written = {write.parts[0] for step in child.steps for write in step.facts.writes}
+    state = child.head.data.get("state")
+    read = [
+        place.parts[0]
+        for step in child.steps
+        for place in step.facts.occurrences
+        if place.kind == "state" and place.role == "read" and place.parts and place.parts[0] not in written
+    ]
+    names = dict.fromkeys((*read, *(state if isinstance(state, dict) else ())))
+    return [name for name in names if isinstance(name, str) and name != "steps"]
+
+
+def shape_of_schema(schema: Mapping[str, Any], depth: int = 0) -> Shape:
+    """Return the names that a JSON Schema speaks of."""
+    if depth > MOST_DEPTH:
+        return NOTHING
+    properties = schema.get("properties")
+    names = {
+        key: shape_of_schema(value, depth + 1) if isinstance(value, Mapping) else NOTHING
+        for key, value in (properties if isinstance(properties, Mapping) else {}).items()
+        if isinstance(key, str)
+    }
+    items = schema.get("items")
+    kind = schema.get("type")
+    return Shape(
+        names,
+        kind if isinstance(kind, str) else "",
+        shape_of_schema(items, depth + 1) if isinstance(items, Mapping) else None,
+    )
+
+
+def below(shape: Shape, parts: Sequence[Part]) -> Mapping[str, Shape]:
+    """Return the names that may follow a path inside a result."""
+    for part in parts:
+        if isinstance(part, int):
+            if shape.items is None:
+                return {}
+            shape = shape.items
+        elif part in shape.names:
+            shape = shape.names[part]
+        else:
+            return {}
+    return shape.names

@@ -1,0 +1,179 @@
+"""State paths as a step sees them: who writes what, what is there from the start, and which names stand below a path.
+
+Everything comes from the file: `state`, what steps write, the shapes that are known of results, settings. Nothing is made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.rules.collisions import router_choices
+from agentloom.ide.result_shapes import NOTHING, below, shape_of_result
+from agentloom.language.paths import MISSING, Part, PathFault, get, parse_path
+
+RESULTS = "steps"
+"""The state key under which the engine keeps results."""
+
+
+class Writer(NamedTuple):
+    """A step that writes a path, something above it or something below it; ``parts`` is what it writes.
+
+    ``upstream`` tells whether the reading step waits for it. ``routes`` are the choices of routers with which it runs.
+    """
+
+    step: Step
+    parts: tuple[Part, ...]
+    upstream: bool
+    routes: tuple[tuple[str, str], ...] = ()
+
+
+class Known(NamedTuple):
+    """A name below a path, and what is known of it. ``writers`` are in file order, those upstream first.
+
+    ``given``: it stands in `state`; ``declared``: the settings or `state_schema` name it. ``deeper``: names are known below it.
+    """
+
+    name: Part
+    writers: tuple[Writer, ...] = ()
+    given: bool = False
+    value: Any = None
+    declared: bool = False
+    deeper: bool = False
+    origin: str = ""
+
+    @property
+    def in_scope(self) -> bool:
+        """Whether a read of it finds something: set from the start, or written by a step that is waited for."""
+        return self.given or self.declared or any(writer.upstream for writer in self.writers) or not self.writers
+
+
+def writers_of(document: WorkflowDocument, parts: Sequence[Part], step: Step | None) -> tuple[Writer, ...]:
+    """Return the steps that write a path, something above it or something below it; those upstream of ``step`` first."""
+    found: list[Writer] = []
+    choices: Mapping[str, Mapping[str, str]] | None = None
+    wanted = tuple(parts)
+    for own in document.steps:
+        for write in own.facts.writes:
+            shorter = min(len(write.parts), len(wanted))
+            if write.parts[:shorter] != wanted[:shorter]:
+                continue
+            if choices is None:
+                choices = router_choices(document)
+            routes = tuple(choices.get(own.id, {}).items()) if own.id is not None else ()
+            found.append(Writer(own, write.parts, _is_upstream(document, own, step), routes))
+    return tuple(sorted(found, key=lambda writer: not writer.upstream))
+
+
+def initial_value(document: WorkflowDocument, parts: Sequence[Part]) -> Any:
+    """Return what `state` sets at a path, or ``MISSING``."""
+    state = document.head.data.get("state")
+    return get(state, parts) if isinstance(state, dict) else MISSING
+
+
+def is_declared(document: WorkflowDocument, parts: Sequence[Part]) -> bool:
+    """Tell whether settings or `state_schema` name a path, or something above it."""
+    return any(path == tuple(parts[: len(path)]) for path in _declared(document))
+
+
+def names_below(document: WorkflowDocument, parts: Sequence[Part], step: Step | None) -> tuple[Known, ...]:
+    """Return the names that may follow a path, as seen from a step: those in scope first, upstream writers before all."""
+    head = tuple(parts)
+    if head[:1] == (RESULTS,):
+        return tuple(_results(document, head[1:], step))
+    found: dict[Part, list[Writer]] = {}
+    deeper: set[Part] = set()
+    origin: dict[Part, str] = {}
+    for own in document.steps:
+        for write in own.facts.writes:
+            shorter = min(len(write.parts), len(head))
+            if write.parts[:shorter] != head[:shorter]:
+                continue
+            writer = Writer(own, write.parts, _is_upstream(document, own, step))
+            if len(write.parts) > len(head):
+                found.setdefault(write.parts[len(head)], []).append(writer)
+                if len(write.parts) > len(head) + 1 or shape_of_result(document, own) != NOTHING:
+                    deeper.add(write.parts[len(head)])
+                continue
+            for name, inner in below(shape_of_result(document, own), head[len(write.parts) :]).items():
+                found.setdefault(name, []).append(writer)
+                origin.setdefault(name, inner.words)
+                if inner.names:
+                    deeper.add(name)
+    value = initial_value(document, head)
+    given = _entries(value)
+    declared = {
+        path[len(head)]: None for path in _declared(document) if len(path) > len(head) and path[: len(head)] == head
+    }
+    names = dict.fromkeys((*found, *given, *declared))
+    known = [
+        Known(
+            name,
+            tuple(sorted(found.get(name, ()), key=lambda writer: not writer.upstream)),
+            name in given,
+            given.get(name),
+            name in declared,
+            name in deeper or bool(_entries(given.get(name))),
+            origin.get(name, ""),
+        )
+        for name in names
+        if name != RESULTS or head
+    ]
+    known.sort(key=_rank)
+    if not head and document.steps:
+        known.append(Known(RESULTS, deeper=True))
+    return tuple(known)
+
+
+def _rank(known: Known) -> int:
+    if any(writer.upstream for writer in known.writers):
+        return 0
+    return 1 if known.given or known.declared else 2
+
+
+def _results(document: WorkflowDocument, parts: Sequence[Part], step: Step | None) -> Iterator[Known]:
+    """Yield what stands below `steps`: the ids of other steps, then what a result holds."""
+    if not parts:
+        others = [own for name, own in document.by_id.items() if step is None or name != step.id]
+        others.sort(key=lambda own: not _is_upstream(document, own, step))
+        for own in others:
+            yield Known(
+                own.id or "", (Writer(own, (RESULTS, own.id or ""), _is_upstream(document, own, step)),), deeper=True
+            )
+        return
+    named = document.by_id.get(str(parts[0]))
+    if named is None:
+        return
+    shape = shape_of_result(document, named)
+    writer = Writer(named, (RESULTS, named.id or ""), _is_upstream(document, named, step))
+    if len(parts) == 1:
+        yield Known("output", (writer,), deeper=shape != NOTHING)
+        yield Known("status", (writer,))
+    elif parts[1] == "output":
+        for name, inner in below(shape, parts[2:]).items():
+            yield Known(name, (writer,), deeper=bool(inner.names), origin=inner.words)
+
+
+def _is_upstream(document: WorkflowDocument, own: Step, step: Step | None) -> bool:
+    """Tell whether ``step`` waits for ``own``; seen from the head, every step counts."""
+    if step is None:
+        return True
+    return own.id is not None and step.id is not None and document.graph.is_upstream(own.id, step.id)
+
+
+def _entries(value: Any) -> dict[Part, Any]:
+    if isinstance(value, dict):
+        return {key: item for key, item in value.items() if isinstance(key, str)}
+    if isinstance(value, list):
+        return dict(enumerate(value[:20]))
+    return {}
+
+
+def _declared(document: WorkflowDocument) -> Iterator[tuple[Part, ...]]:
+    schema = document.head.data.get("state_schema")
+    names = [name for name in schema if not set(name) & set("*?[")] if isinstance(schema, dict) else []
+    for name in (*document.context.settings.known_state, *names):
+        path = parse_path(name)
+        if not isinstance(path, PathFault):
+            yield path.parts
