@@ -56,6 +56,11 @@ def refusal(peer: Local, method: str, params: Any) -> int | None:
     return refused(peer, peer.start(method, params))
 
 
+def taken(peer: Local) -> None:
+    """Wait until the server has taken in all that was sent so far."""
+    assert refusal(peer, "textDocument/nonsense", {}) == -32601
+
+
 def refused(peer: Local, number: int) -> int | None:
     try:
         peer.answer(number)
@@ -265,6 +270,7 @@ def test_an_answer_about_a_place_is_never_about_another_text() -> None:
         gate.began.wait(30)
         number = peer.start("textDocument/codeAction", actions())
         peer.change(URI, "# new\n", 0, 0, 0, 0)
+        taken(peer)
         gate.go.set()
         with pytest.raises(Refused) as caught:
             peer.answer(number)
@@ -281,6 +287,7 @@ def test_an_answer_about_the_whole_text_is_about_the_newest() -> None:
         gate.began.wait(30)
         number = peer.start("textDocument/diagnostic", about())
         peer.change(URI, "", 5, 0, 6, 0)
+        taken(peer)
         gate.go.set()
         assert peer.answer(number)["items"] == []
         assert peer.leave() == 0
@@ -295,6 +302,7 @@ def test_a_request_about_a_document_that_is_closed_meanwhile() -> None:
         gate.began.wait(30)
         number = peer.start("textDocument/diagnostic", about())
         peer.close_document(URI)
+        taken(peer)
         gate.go.set()
         assert peer.answer(number) == {"kind": "full", "items": []}
         assert is_alive(peer)
@@ -340,7 +348,7 @@ def test_nothing_inside_can_end_the_server(peer: Local, monkeypatch: pytest.Monk
     """`sys.exit` in a handler, in a check or in a notification is a failure like any other."""
     peer.open(URI, BAD)
     peer.published(URI, 1)
-    monkeypatch.setattr("agentloom_lsp.actions.safe_edits", lambda diagnostics: sys.exit(3))
+    monkeypatch.setattr("agentloom_lsp.features.actions.offers", lambda *arguments: sys.exit(3))
     assert peer.request("textDocument/codeAction", actions()) is None
     monkeypatch.setattr("agentloom_lsp.session.check", lambda *rest: sys.exit(3))
     peer.change(URI, "", 5, 0, 6, 0)
