@@ -43,9 +43,9 @@ PATIENCE = 60
 """Seconds after which an editor is given up; its script gives up a single wait earlier, and says for what it waited."""
 
 
-def snippet(heading: str, language: str, which: int = 0) -> str:
-    """Return a block of the guide: the one of a language under a heading, the first unless told otherwise."""
-    text = GUIDE.read_text(encoding="utf-8")
+def snippets(heading: str, language: str, page: Path = GUIDE) -> list[str]:
+    """Return the blocks of a language under a heading of the guide, or of another page."""
+    text = page.read_text(encoding="utf-8")
     start = text.index(f"\n## {heading}\n")
     end = text.find("\n## ", start + 1)
     end = len(text) if end < 0 else end
@@ -53,7 +53,7 @@ def snippet(heading: str, language: str, which: int = 0) -> str:
     def meant(block: Block) -> bool:
         return block.words[:1] == (language,) and start < block.start < end
 
-    return [block.text for block in blocks(GUIDE) if meant(block)][which]
+    return [block.text for block in blocks(page) if meant(block)]
 
 
 def drive(

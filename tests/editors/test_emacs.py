@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.editors.documents import drive, snippet
+from tests.editors.documents import drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.el"
 ACTS = ("diagnose", "fix")
@@ -18,7 +18,7 @@ def seen(emacs: Path, search_path: str, tmp_path_factory: pytest.TempPathFactory
     """What Emacs showed."""
     folder = tmp_path_factory.mktemp("emacs")
     init = folder / "init.el"
-    init.write_text(snippet("Emacs (eglot)", "elisp"), encoding="utf-8")
+    init.write_text("".join(snippets("Emacs (eglot)", "elisp")), encoding="utf-8")
     command = [emacs, "--batch", "--eval", "(package-initialize)", "--load", init, "--load", SCRIPT]
     return drive(command, ACTS, folder, search_path, {})
 

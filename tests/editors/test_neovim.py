@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.editors.documents import NAME, drive, snippet
+from tests.conftest import ROOT
+from tests.editors.documents import NAME, drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.lua"
 ACTS = ("diagnose", "fix")
@@ -33,8 +34,16 @@ def seen(
     """What a Neovim showed, and which one it was."""
     kind = str(request.param)
     program = request.getfixturevalue(f"{kind}_neovim")
-    init = snippet("Neovim", "lua", ("new", "old").index(kind))
+    new, extras, old = snippets("Neovim", "lua")
+    init = new + extras if kind == "new" else old
     return kind, neovim(program, init, ACTS, tmp_path_factory.mktemp(kind), search_path)
+
+
+def test_the_front_page_is_enough(new_neovim: Path, search_path: str, tmp_path: Path) -> None:
+    """The few lines of the project's front page start the server."""
+    (init,) = snippets("In your editor", "lua", ROOT / "README.md")
+    shown = neovim(new_neovim, init, ("diagnose",), tmp_path, search_path)
+    assert shown["diagnostics"][0]["under"] == "temprature"
 
 
 def test_a_mistake_is_underlined(seen: tuple[str, dict[str, Any]]) -> None:
