@@ -37,6 +37,7 @@ class Client:
     register_watching: bool = False
     refreshes_diagnostics: bool = False
     symbol_trees: bool = False
+    definition_links: bool = False
     most_folds: int | None = None
     link_tooltips: bool = False
     markdown_hovers: bool = False
@@ -86,6 +87,7 @@ def read_client(params: Any) -> Client:
         refreshes_diagnostics=yes("workspace.diagnostics.refreshSupport"),
         markdown_hovers=lists("textDocument.hover.contentFormat", "markdown"),
         symbol_trees=yes("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
+        definition_links=yes("textDocument.definition.linkSupport"),
         most_folds=folds if isinstance(folds, int) and folds >= 0 else None,
         link_tooltips=yes("textDocument.documentLink.tooltipSupport"),
     )

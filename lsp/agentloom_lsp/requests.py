@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from agentloom_lsp import pull
-from agentloom_lsp.features import actions, hover, structure, symbols
+from agentloom_lsp.features import actions, hover, navigation, structure, symbols
 from agentloom_lsp.session import Session
 
 
@@ -26,6 +26,9 @@ REQUESTS: tuple[Request, ...] = (
     Request("textDocument/hover", hover.hover),
     Request("textDocument/documentSymbol", symbols.document_symbol),
     Request("workspace/symbol", symbols.workspace_symbol),
+    Request("textDocument/definition", navigation.go_to_definition),
+    Request("textDocument/references", navigation.find_references),
+    Request("textDocument/documentHighlight", navigation.document_highlight),
     Request("textDocument/foldingRange", structure.folding_range),
     Request("textDocument/selectionRange", structure.selection_range),
     Request("textDocument/documentLink", structure.document_link),

@@ -1,0 +1,334 @@
+"""Where every name of one file stands, sorted by what is named; made once for each version of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+from agentloom.analysis.document import Child, Step, WorkflowDocument
+from agentloom.analysis.symbols import Occurrence, Role
+from agentloom.ide.hits import hit_at
+from agentloom.ide.names.anchors import Anchored, anchors_of
+from agentloom.ide.names.keys import key_mentions
+from agentloom.ide.names.scope import (
+    STEPS,
+    Kind,
+    Mention,
+    Name,
+    Place,
+    Scope,
+    Where,
+    file_of,
+    folded,
+    names_of,
+)
+from agentloom.syntax.nodes import Alias, Scalar
+from agentloom.syntax.scalars import text_span
+from agentloom.syntax.values import follow
+from agentloom.text import Span
+
+ROLES: tuple[Role, ...] = ("define", "write", "read", "refer")
+DEFINING: tuple[Role, ...] = ("define", "write")
+"""Roles of the places where a name comes from."""
+
+Key = tuple[str, Scope | None, str | None]
+
+MADE_UP = frozenset(("run_id", "step_id", "workflow_name"))
+"""Names that the texts of webhooks read besides the state."""
+
+MOST_OF_A_PATH = 4_096
+"""Code points that the path of a file may have; a longer text is its content."""
+
+
+def index_of(document: WorkflowDocument) -> Index:
+    """Return the index of a file's document; the same one each time."""
+    known = known_index(document)
+    if known is None:
+        known = document.__dict__["_names"] = Index(document)
+    return known
+
+
+def known_index(document: WorkflowDocument) -> Index | None:
+    """Return the index of a file's document if it was made already."""
+    known: Index | None = document.__dict__.get("_names")
+    return known
+
+
+class Index:
+    """Every name of one file, workflows written in place included."""
+
+    def __init__(self, document: WorkflowDocument) -> None:
+        self.document = document
+        self.file = file_of(document)
+        self.scopes: dict[Scope, WorkflowDocument] = {}
+        self.wheres: list[Where] = []
+        self._where_of: dict[tuple[int, int], Where] = {}
+        self._buckets: dict[Key, list[tuple[Where, Occurrence | Mention]]] = {}
+        self._folder = Path(self.file).parent if document.path is not None else None
+        self._add(document, Scope(self.file))
+
+    def places(self, name: Name, roles: Collection[Role] = ROLES) -> Iterator[Place]:
+        """Yield the places of a name in some roles, each once for every step that it belongs to."""
+        if name.kind == "anchor":
+            for anchored in self.anchors:
+                marked = self._anchor_place(anchored)
+                if marked.name == name and marked.role in roles:
+                    yield marked
+            return
+        for mention in self.mentions(name):
+            place = self._place(mention, name) if mention.role in roles else None
+            if place is not None:
+                yield place
+
+    def mentions(self, name: Name) -> Iterator[Mention]:
+        """Yield what may name a thing: of a state path, every path with the same first key (or the same step's results)."""
+        return self._of(_bucket(name))
+
+    def named(self, kind: Kind, scope: Scope | None) -> Iterator[str]:
+        """Yield the first segments that there are of a kind in a scope."""
+        for bucket_kind, bucket_scope, word in self._buckets:
+            if bucket_kind == kind and bucket_scope == scope and word is not None:
+                yield word
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The files that are named here, as absolute paths."""
+        return frozenset(self.named("file", None))
+
+    def at(self, offset: int) -> Place | None:
+        """Return the name that stands at an offset, a cursor behind it included; None where none does."""
+        for anchored in self.anchors:
+            if Span(anchored.span.start - 1, anchored.span.end).contains(offset):
+                return self._anchor_place(anchored)
+        hit = hit_at(self.document, offset)
+        if hit is None or not isinstance(hit.node, Scalar):
+            return None
+        where = self._where_of.get((id(hit.document), -1 if hit.step is None else hit.step.index))
+        if where is None:
+            return None
+        found: Place | None = None
+        for mention in self._mentions(where):
+            if mention.node is not hit.node:
+                continue
+            for name, inside in names_of(mention):
+                span = text_span(mention.node, *inside).shift(where.base)
+                if not span.contains(offset) or span.end == span.start:
+                    continue
+                place = Place(name, mention.role, self.document.source, span, mention, self._whole(mention))
+                if found is None or (found.role == "read" and mention.role == "write"):
+                    found = place
+        return found
+
+    @cached_property
+    def anchors(self) -> tuple[Anchored, ...]:
+        """The anchors and aliases of the file."""
+        return anchors_of(self.document)
+
+    @cached_property
+    def shared(self) -> dict[tuple[int, int, int], set[Name]]:
+        """Names by the place in a node that they share through aliases; empty for files without any."""
+        found: dict[tuple[int, int, int], set[Name]] = {}
+        if self.anchors:
+            for where in self.wheres:
+                for mention in self._mentions(where):
+                    for name, inside in names_of(mention):
+                        found.setdefault((where.base, id(mention.node), inside.start), set()).add(name)
+        return found
+
+    def sharing(self, place: Place) -> Iterable[Name]:
+        """Return every name that stands at a place, through aliases."""
+        mention = place.mention
+        if mention is None or not self.anchors:
+            return ()
+        for name, inside in names_of(mention):
+            if name == place.name:
+                return self.shared.get((mention.where.base, id(mention.node), inside.start), ())
+        return ()
+
+    def child_scope(self, where: Where, step: Step) -> Scope:
+        """Return the scope of the workflow that a step runs."""
+        child = child_of(where.document, step)
+        if child is not None and child.path is not None:
+            return Scope(str(child.path))
+        return Scope(where.scope.file, (*where.scope.trail, step.index))
+
+    def path_of(self, written: str) -> str:
+        """Return the file that a path in this file means; the text itself where the file has no folder yet."""
+        return os.path.abspath(self._folder / written) if self._folder is not None else written
+
+    def _add(self, document: WorkflowDocument, scope: Scope) -> None:
+        self.scopes[scope] = document
+        self._take(Where(scope, document, None, document.head, document.base), -1)
+        for step in document.steps:
+            where = Where(scope, document, step, step.facts, step.base)
+            self._take(where, step.index)
+            child = child_of(document, step)
+            if child is not None and child.path is None and child.document is not None:
+                self._add(child.document, self.child_scope(where, step))
+
+    def _take(self, where: Where, number: int) -> None:
+        """Sort what a step or head names into the buckets. Most occurrences stay as they are: few are ever looked at."""
+        self.wheres.append(where)
+        self._where_of[(id(where.document), number)] = where
+        buckets, scope = self._buckets, where.scope
+        for found in where.facts.occurrences:
+            kind = found.kind
+            if kind == "step":
+                key: Key = (kind, scope, found.name)
+            elif kind == "state":
+                parts = found.parts
+                if not parts:
+                    continue
+                key = (kind, scope, str(parts[0]))
+                if parts[0] == STEPS and len(parts) > 1:
+                    key = ("step", scope, str(parts[1]))
+            else:
+                mention = self._mention(where, found)
+                if mention is None:
+                    continue
+                key = (mention.kind, mention.scope, mention.parts[0])
+            bucket = buckets.get(key)
+            if bucket is None:
+                buckets[key] = [(where, found)]
+            else:
+                bucket.append((where, found))
+        for mention in self._others(where):
+            key = (mention.kind, mention.scope, mention.parts[0])
+            if mention.kind == "state" and mention.parts[0] == STEPS and len(mention.parts) > 1:
+                key = ("step", mention.scope, mention.parts[1])
+            buckets.setdefault(key, []).append((where, mention))
+
+    def _of(self, key: Key) -> Iterator[Mention]:
+        for where, found in self._buckets.get(key, ()):
+            mention = found if isinstance(found, Mention) else self._mention(where, found)
+            if mention is not None:
+                yield mention
+
+    def _mentions(self, where: Where) -> Iterator[Mention]:
+        """Yield everything that a step or head names."""
+        for found in where.facts.occurrences:
+            mention = self._mention(where, found)
+            if mention is not None:
+                yield mention
+        yield from self._others(where)
+
+    def _others(self, where: Where) -> Iterator[Mention]:
+        """Yield what stands nowhere among the occurrences: keys, and a lone dependency, a fault of shape that counts as a list."""
+        facts = where.facts
+        if facts.dependencies:
+            lone = follow(facts.fields["depends_on"].value)
+            if isinstance(lone, Scalar):
+                insides = (Span(0, len(lone.value)),)
+                yield Mention("step", where.scope, (lone.value,), where, "refer", lone, insides, "value", "depends_on")
+        yield from key_mentions(where, lambda step: self.child_scope(where, step))
+
+    def _mention(self, where: Where, found: Occurrence) -> Mention | None:
+        kind, scope = found.kind, where.scope
+        if kind == "state":
+            parts = folded(found.parts)
+            if not parts or (found.form == "template" and parts[0] in MADE_UP and _of_webhook(where, found)):
+                return None
+            return Mention(
+                "state", scope, parts, where, found.role, found.node, found.parts_inside, found.form, found.key, found
+            )
+        if not found.name:
+            return None
+        insides = (found.inside,)
+        if kind == "child_state":
+            child = self.child_scope(where, where.step) if where.step is not None else scope
+            parts = (found.name,)
+            return Mention("state", child, parts, where, "refer", found.node, insides, "value", found.key, found)
+        if kind == "file":
+            if not is_file(found.name) or (self._is_agent(where, found.name) and self._names_agent(where, found)):
+                return None
+            parts = (self.path_of(found.name),)
+            return Mention("file", None, parts, where, "refer", found.node, insides, "value", found.key, found)
+        if kind == "agent" and not self._is_agent(where, found.name) and looks_like_path(found.name):
+            return None
+        holds = scope if kind in ("step", "agent") else None
+        return Mention(
+            cast("Kind", kind), holds, (found.name,), where, found.role, found.node, insides, "value", found.key, found
+        )
+
+    def _is_agent(self, where: Where, name: str) -> bool:
+        agents = where.document.head.data.get("agents")
+        return isinstance(agents, dict) and name in agents
+
+    def _names_agent(self, where: Where, found: Occurrence) -> bool:
+        return any(other.kind == "agent" and other.node is found.node for other in where.facts.occurrences)
+
+    def _place(self, mention: Mention, name: Name) -> Place | None:
+        """Return the place of a name in a mention, if it is there."""
+        parts, path = mention.parts, name.path
+        if mention.kind != name.kind:  # a step below `steps` in a path
+            path = (STEPS, *path)
+        length = len(path)
+        at = length - 1 - (len(parts) - len(mention.insides))
+        if at < 0 or parts[:length] != path:
+            return None
+        span = text_span(mention.node, *mention.insides[at]).shift(mention.where.base)
+        role = mention.role
+        return Place(name, role, self.document.source, span, mention, self._whole(mention))
+
+    def _whole(self, mention: Mention) -> Span | None:
+        """Return the thing around a name: the step that an id names, the entry of a key or field."""
+        where = mention.where
+        if mention.whole is not None:
+            return mention.whole.shift(where.base)
+        if mention.kind == "step" and mention.role == "define":
+            return where.facts.node.span.shift(where.base)
+        located = where.facts.fields.get(mention.key.split(".", 1)[0])
+        if located is None or located.value.__class__ is Alias or located.value.span.end < located.key.span.end:
+            return None
+        return Span(located.key.span.start, located.value.span.end).shift(where.base)
+
+    def _anchor_place(self, anchored: Anchored) -> Place:
+        role: Role = "define" if anchored.defines else "refer"
+        name = _name_of(anchored, self.file)
+        return Place(name, role, self.document.source, anchored.span, None, anchored.whole)
+
+
+def _name_of(anchored: Anchored, file: str) -> Name:
+    return Name("anchor", Scope(file), (anchored.word, str(anchored.group)))
+
+
+def _bucket(name: Name) -> Key:
+    if name.kind == "state" and name.path[0] == STEPS and len(name.path) > 1:
+        return "step", name.scope, name.path[1]
+    return name.kind, name.scope, name.path[0]
+
+
+def child_of(document: WorkflowDocument, step: Step) -> Child | None:
+    """Return the workflow that a step runs; None for others, and for the second step of an id."""
+    if step.id is None or document.by_id.get(step.id) is not step:
+        return None
+    return document.children.get(step.id)
+
+
+def is_file(written: str) -> bool:
+    """Tell whether a text may be the path of a file here: no URL, no content, not made at run time."""
+    return not (
+        "{" in written
+        or "://" in written
+        or written.startswith("data:")
+        or len(written) > MOST_OF_A_PATH
+        or "\n" in written
+        or "\0" in written
+    )
+
+
+def looks_like_path(name: str) -> bool:
+    """Tell whether a text that may name an agent or its file is a path."""
+    return "/" in name or name.lower().endswith((".yaml", ".yml"))
+
+
+def _of_webhook(where: Where, found: Occurrence) -> bool:
+    """Tell whether a placeholder without `state.` stands in the text of a webhook."""
+    written = found.node.value[found.inside.start :]
+    if written.startswith(("state.", "state[")):
+        return False
+    marks = (leaf.shape.mark("template") for leaf in where.facts.leaves if leaf.node is found.node)
+    return any(mark is not None and mark.of == "webhook" for mark in marks)
