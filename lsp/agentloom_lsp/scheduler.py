@@ -41,11 +41,15 @@ class Clock(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Job(Generic[R]):
-    """What is known of one document. ``tick`` counts what happened to it; a result for an older tick is stale."""
+    """What is known of one document. ``tick`` counts what happened to it; a result for an older tick is stale.
+
+    ``hurried``: somebody waits for the newest result and not for a pause.
+    """
 
     tick: int = 0
     timer: Handle | None = None
     running: bool = False
+    hurried: bool = False
     changed: float = float("-inf")
     burst: float = 0.0
     cost: float = 0.0
@@ -79,7 +83,7 @@ class Scheduler(Generic[R]):
         """Check a document at once: it was opened, or something it depends on changed."""
         job = self._jobs.setdefault(key, _Job())
         job.tick += 1
-        self._start(key, job)
+        self._due(key, job)
 
     def changed(self, key: str) -> None:
         """Check a document soon: it was edited."""
@@ -92,7 +96,7 @@ class Scheduler(Generic[R]):
         job.changed = now
         if job.timer is not None:
             job.timer.cancel()
-        job.timer = self._clock.call_later(delay, self._start, key, job)
+        job.timer = self._clock.call_later(delay, self._due, key, job)
 
     def closed(self, key: str) -> None:
         """Forget a document; who still waits for it waits no longer."""
@@ -111,15 +115,19 @@ class Scheduler(Generic[R]):
             return job.latest[1]
         future: Future[R] = asyncio.get_running_loop().create_future()
         job.waiting.append(future)
-        if job.timer is None and not job.running:
-            self._start(key, job)
+        if job.timer is None:
+            self._check(key, job)
         return await future
 
     async def now(self, key: str) -> R:
-        """Return the result for the newest version without waiting for a pause. Raises ``KeyError`` for unknown documents."""
+        """Return the result for the newest version without waiting for a pause. Raises ``KeyError`` for unknown documents.
+
+        It isn't handed on before the pause for that: who asks while typing doesn't want the diagnostics to flicker.
+        """
         job = self._jobs[key]
-        if job.timer is not None:
-            self._start(key, job)
+        if job.latest is None or job.latest[0] != job.tick:
+            job.hurried = True
+            self._check(key, job)
         return await self.next(key)
 
     def latest(self, key: str) -> R | None:
@@ -127,10 +135,17 @@ class Scheduler(Generic[R]):
         job = self._jobs.get(key)
         return job.latest[1] if job is not None and job.latest is not None else None
 
-    def _start(self, key: str, job: _Job[R]) -> None:
+    def _due(self, key: str, job: _Job[R]) -> None:
+        """The time has come to show a result: check, unless somebody who was in a hurry had that done already."""
         if job.timer is not None:
             job.timer.cancel()
             job.timer = None
+        if job.latest is not None and job.latest[0] == job.tick:
+            self._deliver(key, job.latest[1])
+        else:
+            self._check(key, job)
+
+    def _check(self, key: str, job: _Job[R]) -> None:
         if job.running or self._jobs.get(key) is not job:
             return  # one at a time: when the running one is done, the newest version follows
         work = self._prepare(key)
@@ -151,9 +166,10 @@ class Scheduler(Generic[R]):
         else:
             job.latest = (tick, future.result())
         if tick != job.tick:
-            if job.timer is None:
-                self._start(key, job)
+            if job.timer is None or job.hurried:
+                self._check(key, job)
             return
+        job.hurried = False
         waiting, job.waiting = job.waiting, []
         for waiter in waiting:
             if waiter.done():
@@ -162,7 +178,7 @@ class Scheduler(Generic[R]):
                 waiter.set_exception(error)
             elif job.latest is not None:
                 waiter.set_result(job.latest[1])
-        if error is None and job.latest is not None:
+        if error is None and job.latest is not None and job.timer is None:
             self._deliver(key, job.latest[1])
 
 

@@ -276,12 +276,55 @@ def test_who_asks_now_does_not_wait_for_the_pause(run: Run) -> None:
     run(test)
 
 
+def test_asking_while_typing_shows_nothing_early(run: Run) -> None:
+    """Editor case: hover or completion in a burst is answered at once, and still only its end is shown; nothing is checked twice."""
+
+    async def test(bench: Bench) -> None:
+        bench.open()
+        await bench.finish()
+        bench.clock.pass_time(5)
+        for number in range(20):
+            bench.edit()
+            if number % 3 == 1:
+                asked = asyncio.ensure_future(bench.scheduler.now("a"))
+                await asyncio.sleep(0)
+                await bench.finish()
+                assert await asked == bench.texts["a"]
+            bench.clock.pass_time(0.03)
+        asked = asyncio.ensure_future(bench.scheduler.now("a"))
+        await asyncio.sleep(0)
+        await bench.finish()
+        assert bench.delivered == [("a", 1)]
+        checks = bench.started
+        bench.clock.pass_time(BURST)
+        await bench.finish()
+        assert bench.delivered == [("a", 1), ("a", 21)]
+        assert (await asked, bench.started) == (21, checks)
+
+    run(test)
+
+
+def test_who_asks_now_waits_for_one_check_at_most(run: Run) -> None:
+    """When a check of an older text runs, the newest one is checked right after it, in the middle of a burst, too."""
+
+    async def test(bench: Bench) -> None:
+        bench.open()
+        bench.edit()
+        asked = asyncio.ensure_future(bench.scheduler.now("a"))
+        await asyncio.sleep(0)
+        await bench.finish()
+        await bench.finish()
+        assert await asked == 2
+
+    run(test)
+
+
 def test_who_waits_gets_the_newest_version(run: Run) -> None:
     """A document that changes while somebody waits gives them the newer result, not the stale one."""
 
     async def test(bench: Bench) -> None:
         bench.open()
-        waiter = asyncio.ensure_future(bench.scheduler.now("a"))
+        waiter = asyncio.ensure_future(bench.scheduler.next("a"))
         await asyncio.sleep(0)
         bench.edit()
         await bench.finish()
