@@ -95,15 +95,19 @@ def start(programs: Sequence[Program], folder: Path) -> list[Row]:
     broken = spot.text.replace("    temperature:", "    temprature:", 1)
     answered: list[list[float]] = [[] for _ in programs]
     shown: list[list[float]] = [[] for _ in programs]
+    offered: list[list[float]] = [[] for _ in programs]
     for _ in range(STARTS):
         for number, program in enumerate(programs):
             with Editor(program, folder) as editor:
                 answered[number].append(editor.initialized)
                 since = editor.open(spot.uri, broken)
                 shown[number].append(editor.shown(spot.uri, since, 1).at - editor.started)
+                question(editor, "textDocument/completion", spot, spot.empty_line, 4)
+                offered[number].append(time.perf_counter() - editor.started)
     return [
         timed("start → initialize answered", *map(Times, answered), aim="≤ 400 ms"),
         timed("start → diagnostics of a first file of 700 lines", *map(Times, shown)),
+        timed("start → completion in that file", *map(Times, offered)),
     ]
 
 
@@ -251,9 +255,10 @@ def measured(programs: Sequence[Program], folder: Path, say: Callable[[Row], Any
 
 
 def warm(editor: Editor, folder: Path) -> None:
-    """Wait until a server knows its settings and schema: until it finds a mistake."""
+    """Wait until a server knows its settings and schema, so that it finds a mistake, and has answered a first question."""
     uri = (folder / "warm.loom.yaml").as_uri()
     editor.shown(uri, editor.open(uri, "name: warm\nsteps: 1\n"), 1)
+    editor.ask_at("textDocument/hover", uri, 0, 1)
     editor.close(uri)
 
 

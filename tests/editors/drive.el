@@ -86,7 +86,7 @@
 
 (defun drive-outline ()
   (let ((index (funcall imenu-create-index-function)))
-    (drive-note 'outline (vconcat (mapcar #'car index)))))
+    (drive-note 'outline (vconcat (mapcar #'car (cdr (assoc "Function" index)))))))
 
 (defun drive ()
   (condition-case fault

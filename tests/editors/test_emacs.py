@@ -10,7 +10,7 @@ import pytest
 from tests.editors.documents import drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.el"
-ACTS = ("diagnose", "fix")
+ACTS = ("diagnose", "hover", "outline", "fix")
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +39,13 @@ def test_a_fix_is_applied(seen: dict[str, Any]) -> None:
     """The code action under the cursor mends the text, and the diagnostic goes."""
     assert seen["choices"][0] == "change to `temperature`"
     assert "    temperature: 0\n" in seen["text"]
+
+
+def test_hover_explains(seen: dict[str, Any]) -> None:
+    """A key is explained in the echo area."""
+    assert seen["hover"].startswith("`output`: text")
+
+
+def test_the_outline_lists_the_steps(seen: dict[str, Any]) -> None:
+    """Each step is in the index of the buffer."""
+    assert seen["outline"] == ["classify", "answer", "check"]

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.editors.documents import NAME, drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.lua"
-ACTS = ("diagnose", "fix")
+ACTS = ("diagnose", "hover", "outline", "fix")
 
 
 def neovim(program: Path, init: str, acts: tuple[str, ...], folder: Path, path: str) -> dict[str, Any]:
@@ -56,3 +56,17 @@ def test_a_fix_is_applied(seen: tuple[str, dict[str, Any]]) -> None:
     """The code action under the cursor mends the text, and the diagnostic goes."""
     assert seen[1]["choices"][0] == "change to `temperature`"
     assert "    temperature: 0\n" in seen[1]["text"]
+
+
+def test_hover_explains(seen: tuple[str, dict[str, Any]]) -> None:
+    """A key is explained in the editor's own window."""
+    assert seen[1]["hover"].startswith("`output`: text")
+
+
+def test_the_outline_lists_the_steps(seen: tuple[str, dict[str, Any]]) -> None:
+    """Each step is in the editor's list."""
+    assert [line for line in seen[1]["outline"] if line.startswith("[Function]")] == [
+        "[Function] classify",
+        "[Function] answer",
+        "[Function] check",
+    ]
