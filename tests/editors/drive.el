@@ -84,9 +84,14 @@
   (xref-find-definitions (thing-at-point 'symbol))
   (drive-note 'defined (buffer-substring-no-properties (line-beginning-position) (line-end-position))))
 
+(defun drive-names (index)
+  "The names in an index of Imenu, those of nested ones included."
+  (mapcan (lambda (item)
+            (cons (substring-no-properties (car item)) (and (consp (cdr item)) (drive-names (cdr item)))))
+          index))
+
 (defun drive-outline ()
-  (let ((index (funcall imenu-create-index-function)))
-    (drive-note 'outline (vconcat (mapcar #'car (cdr (assoc "Function" index)))))))
+  (drive-note 'outline (vconcat (drive-names (funcall imenu-create-index-function)))))
 
 (defun drive ()
   (condition-case fault

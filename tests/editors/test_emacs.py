@@ -10,7 +10,8 @@ import pytest
 from tests.editors.documents import drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.el"
-ACTS = ("diagnose", "hover", "outline", "fix")
+ACTS = ("diagnose", "hover", "outline", "define", "fix")
+STEPS = ("classify", "answer", "check")
 
 
 @pytest.fixture(scope="module")
@@ -48,4 +49,9 @@ def test_hover_explains(seen: dict[str, Any]) -> None:
 
 def test_the_outline_lists_the_steps(seen: dict[str, Any]) -> None:
     """Each step is in the index of the buffer."""
-    assert seen["outline"] == ["classify", "answer", "check"]
+    assert [name for name in seen["outline"] if name in STEPS] == list(STEPS), seen["outline"]
+
+
+def test_definition_goes_to_where_a_state_key_is_written(seen: dict[str, Any]) -> None:
+    """From a template to the step's output."""
+    assert seen["defined"] == "    output: category"

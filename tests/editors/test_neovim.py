@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.editors.documents import NAME, drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.lua"
-ACTS = ("diagnose", "hover", "outline", "fix")
+ACTS = ("diagnose", "hover", "outline", "define", "fix")
 
 
 def neovim(program: Path, init: str, acts: tuple[str, ...], folder: Path, path: str) -> dict[str, Any]:
@@ -70,3 +70,8 @@ def test_the_outline_lists_the_steps(seen: tuple[str, dict[str, Any]]) -> None:
         "[Function] answer",
         "[Function] check",
     ]
+
+
+def test_definition_goes_to_where_a_state_key_is_written(seen: tuple[str, dict[str, Any]]) -> None:
+    """From a template to the step's output."""
+    assert seen[1]["defined"] == "    output: category"
