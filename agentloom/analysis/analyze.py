@@ -83,14 +83,16 @@ class _Parts:
     reader: ChildReader
     kept: dict[int, tuple[Node, Facts, tuple[Finding, ...]]] = field(default_factory=dict)
 
-    def document(self, tree: Tree, kind: FileKind, base: int, findings: list[Finding]) -> WorkflowDocument:
+    def document(
+        self, tree: Tree, kind: FileKind, base: int, findings: list[Finding], inline: bool = False
+    ) -> WorkflowDocument:
         unit = Unit(tree.text, tree.top)
         top = tree.top
         if not isinstance(top, Mapping):
             head = empty_head(unit)
             if top is not None or not findings:  # else the syntax errors say why there is nothing
                 findings.append(_no_mapping(top, tree.text, kind))
-            return WorkflowDocument(self.source, self.context, tree, kind, head, base=base)
+            return WorkflowDocument(self.source, self.context, tree, kind, head, base=base, inline=inline)
         if kind == "agent":
             head = lower_head(top, unit, "agent", frozenset())
             findings.extend(head.findings)
@@ -106,7 +108,9 @@ class _Parts:
                     needs.setdefault(step.id, step.needs)
             graph = build_graph(needs)
             children = self._children(steps, findings)
-            document = WorkflowDocument(self.source, self.context, tree, kind, head, steps, graph, children, base=base)
+            document = WorkflowDocument(
+                self.source, self.context, tree, kind, head, steps, graph, children, base=base, inline=inline
+            )
         for rule in MAPPING_RULES:
             findings.extend(finding.shift(base) for finding in _run(rule, head, head))
         for rule in DOCUMENT_RULES:
@@ -156,7 +160,7 @@ class _Parts:
                 continue
             inline = inline_child(step)
             if inline is not None:
-                document = self.document(inline, "workflow", step.base, findings)
+                document = self.document(inline, "workflow", step.base, findings, True)
                 found[step.id] = Child(None, document)
             path = step.facts.text("workflow_path")
             if path and inline is None:

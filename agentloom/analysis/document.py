@@ -56,7 +56,7 @@ class Facts:
     ``data`` is the mapping as plain values, unknown and wrong ones included. ``block`` describes it (None when the step type
     isn't known). ``findings`` are those of its shape; ``leaves`` the scalars whose fields carry marks, ``expressions`` those of
     them that are router expressions. ``dependencies`` are the texts in `depends_on`; a lone one, a fault of shape, counts as a list.
-    ``writes`` are the occurrences that write to the state, ``files`` those that name one.
+    ``writes`` are the occurrences that write to the state, ``reads`` those that read it, ``files`` those that name a file.
     """
 
     node: Node
@@ -71,6 +71,7 @@ class Facts:
     dependencies: tuple[Dependency, ...] = ()
     writes: tuple[Occurrence, ...] = ()
     files: tuple[Occurrence, ...] = ()
+    reads: tuple[Occurrence, ...] = ()
 
     def text(self, name: str) -> str | None:
         """Return a field's value if it is a text."""
@@ -148,7 +149,7 @@ class WorkflowDocument:
 
     ``kind`` is None when the text is neither a workflow nor an agent file (no checks then). ``children`` maps step ids to the
     workflows that they run. ``files`` lists every file that was read. ``base`` is where the head's unit begins (0 but for
-    inline children).
+    inline children). ``inline`` tells that the workflow is written in place below a step of another.
     """
 
     source: Source
@@ -162,6 +163,7 @@ class WorkflowDocument:
     files: frozenset[Path] = frozenset()
     base: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
+    inline: bool = False
 
     @cached_property
     def lines(self) -> LineTable:

@@ -30,7 +30,7 @@ class Graph:
         return {name: tuple(names) for name, names in found.items()}
 
     @cached_property
-    def _upstream(self) -> Mapping[str, int]:
+    def upstream_bits(self) -> Mapping[str, int]:
         """For each step in a layer, its ancestors as a set of bits; bit n is the n-th step of the file."""
         bit = {name: 1 << at for at, name in enumerate(self.dependencies)}
         found: dict[str, int] = {}
@@ -48,7 +48,7 @@ class Graph:
 
     def is_upstream(self, above: str, name: str) -> bool:
         """Tell whether ``name`` depends on ``above``, directly or through others; false for steps on or behind a cycle."""
-        bits = self._upstream.get(name)
+        bits = self.upstream_bits.get(name)
         return bits is not None and above in self._bit and bool(bits >> self._bit[above] & 1)
 
     def ancestors(self, name: str) -> frozenset[str]:

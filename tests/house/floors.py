@@ -51,7 +51,7 @@ INNER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("settings",),
         ("context", "symbols", "graph", "edits"),
         ("document",),
-        ("lower", "values", "dataflow", "classify", "children", "suppress"),
+        ("lower", "values", "dataflow", "effort", "classify", "children", "suppress"),
         ("rules",),
         ("stamp",),
         ("analyze", "fixing"),

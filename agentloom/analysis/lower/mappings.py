@@ -122,6 +122,7 @@ def _facts(
         dependencies=tuple(_dependencies(fields.get("depends_on"), data.get("depends_on"))),
         writes=tuple([o for o in named if o.role == "write" and o.kind == "state" and o.parts]),
         files=tuple([o for o in named if o.kind == "file"]),
+        reads=tuple([o for o in named if o.role == "read" and o.kind == "state" and o.parts]),
     )
 
 
