@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agentloom.analysis.dataflow.declared import Origin
 from agentloom.analysis.dataflow.reach import Outer, Reach
 from agentloom.analysis.dataflow.shapes import Offer, Reaching, Read
-from agentloom.analysis.dataflow.tables import STEPS
+from agentloom.analysis.dataflow.tables import STEPS, bits
 from agentloom.analysis.document import Facts, Step, WorkflowDocument
 from agentloom.analysis.symbols import Occurrence
 from agentloom.language.paths import Part, format_path
@@ -71,6 +71,10 @@ class Flow(Reach):
         return tuple(sorted(found, key=_rank))
 
     def _offer(self, at: int | None, step: Step | None, parts: tuple[Part, ...]) -> Offer:
+        if at is not None and parts[0] not in self.declared.values and (sure := self._surely(at, parts)):
+            numbers = list(bits(sure))
+            ids = tuple(self.tables.steps[n].id or "" for n in numbers)
+            return Offer(parts, format_path(parts), ids, min(self.tables.layer[n] for n in numbers), "always", True)
         reaching = self._reaching(at, parts) if step is not None else Reaching("unknown", self.writers(parts))
         writers = reaching.writers or reaching.later
         upstream = any(writer.upstream for writer in reaching.writers)

@@ -12,7 +12,6 @@ from agentloom.analysis.dataflow.shapes import Loss, Reaching, Writer
 from agentloom.analysis.dataflow.tables import STEPS, Key, Tables, bits, make_tables
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.language.paths import Part
-from agentloom.text import Span
 
 _DECISIONS = "_approval"
 # What the result of a step has under `steps.<id>`.
@@ -72,6 +71,28 @@ class Reach:
         if at is None or self.tables.layer[at] < 0 or self.tables.steps[at] is not step:
             return Reaching("unknown")
         return self._reaching(at, tuple(parts))
+
+    def is_sure(self, at: int, parts: tuple[Part, ...]) -> bool:
+        """Tell quickly whether the n-th step surely finds a value; False also where only a closer look tells."""
+        if parts[0] in self.declared.values and self.declared.origin(parts) is not None:
+            return True
+        return bool(self._surely(at, parts))
+
+    def _surely(self, at: int, parts: tuple[Part, ...]) -> int:
+        """Return the upstream steps that surely write a path before a step runs, as far as that is plain to see."""
+        tables = self.tables
+        if tables.goes_on or tables.loose:
+            return 0
+        if parts[0] == STEPS:
+            if len(parts) < 2 or (len(parts) > 2 and parts[2] not in RESULT_FIELDS):
+                return 0
+            writer = tables.index.get(parts[1]) if isinstance(parts[1], str) else None
+            found = 0 if writer is None else 1 << writer
+        else:
+            found = tables.writers_of(parts if len(parts) == 1 else key_of(parts))  # type: ignore[arg-type]
+        if found & tables.children and len(parts) > 1:
+            return 0
+        return found & tables.upstream[at]
 
     def at_end(self, parts: Sequence[Part]) -> Reaching:
         """Return what is known of a path when the workflow has ended well: nothing has failed, routers decided as they liked."""
@@ -267,23 +288,10 @@ class Reach:
 
     def _named(self, mask: int, parts: tuple[Part, ...], upstream: int) -> tuple[Writer, ...]:
         """Return steps as writers of a path, upstream ones first, then in the order of the file."""
-        tables = self.tables
-        found: list[Writer] = []
-        for at in (*bits(mask & upstream), *bits(mask & ~upstream)):
-            step = tables.steps[at]
-            written, span = _place_of(step, key_of(parts))
-            found.append(Writer(step, written, span, tables.layer[at], bool(upstream >> at & 1)))
+        tables, key = self.tables, key_of(parts)
+        found = [Writer(tables.steps[at], key, tables.layer[at], True) for at in bits(mask & upstream)]
+        found.extend(Writer(tables.steps[at], key, tables.layer[at], False) for at in bits(mask & ~upstream))
         return tuple(found)
-
-
-def _place_of(step: Step, key: Key) -> tuple[tuple[Part, ...], Span]:
-    """Return what a step writes of a path, and where it says so; its id for its result."""
-    if key[:1] != (STEPS,):
-        for write in step.facts.writes:
-            mine = key_of(write.parts)
-            if mine[: len(key)] == key[: len(mine)]:
-                return write.parts, step.place(write.span)
-    return (STEPS, step.id or ""), step.name_span
 
 
 def _tables(document: WorkflowDocument) -> Tables:

@@ -37,14 +37,13 @@ class Read(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """A step that writes a path, or something above or below it; ``parts`` is what it writes, ``span`` where that is written.
+    """A step that writes what is asked for (``key``, a path up to its first number), or something above or below it.
 
     ``upstream`` tells that the reader depends on it. ``layer`` counts from 0.
     """
 
     step: Step
-    parts: tuple[Part, ...]
-    span: Span
+    key: tuple[str, ...]
     layer: int
     upstream: bool
 
@@ -52,6 +51,24 @@ class Writer(NamedTuple):
     def id(self) -> str:
         """The step's id."""
         return self.step.id or ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What it writes."""
+        write = self._write()
+        return ("steps", self.id) if write is None else write.parts
+
+    @property
+    def span(self) -> Span:
+        """Where it says so, in document offsets: its output, or its id for its result."""
+        write = self._write()
+        return self.step.name_span if write is None else self.step.place(write.span)
+
+    def _write(self) -> Occurrence | None:
+        for write in self.step.facts.writes if self.key[:1] != ("steps",) else ():
+            if all(mine == asked for mine, asked in zip(write.parts, self.key, strict=False)):
+                return write
+        return None
 
 
 class Loss(NamedTuple):
