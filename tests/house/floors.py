@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "agentloom.similar",
         ),
     ),
-    ("F1", ("agentloom.diagnostics",)),
+    ("F1", ("agentloom.diagnostics", "agentloom.drawing")),
     (
         "F2",
         ("agentloom.syntax", "agentloom.language", "agentloom.model", "agentloom.providers", "agentloom.tools"),
