@@ -12,12 +12,13 @@ from typing import Any
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.drawing.mermaid import mermaid as chart
+from agentloom.ide.picture import picture
 from agentloom.text import Source
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 PAGE = EXAMPLES / "README.md"
 MARKER = "<!-- Made by `make update` from the files; changes below are lost. -->\n"
-SHAPES = {"router": ("{{", "}}"), "tool": ("[/", "/]"), "subworkflow": ("[[", "]]")}
 
 
 def read(path: Path) -> WorkflowDocument:
@@ -26,24 +27,8 @@ def read(path: Path) -> WorkflowDocument:
 
 
 def mermaid(document: WorkflowDocument) -> str:
-    """Return the graph of a workflow: steps by their layers' order, what a router asks on its edges."""
-    lines = ["flowchart TD"]
-    asked: dict[tuple[str, str], list[str]] = {}
-    for step in document.steps:
-        name, data = step.id or "", step.facts.data
-        left, right = SHAPES.get(str(data.get("type")), ("(", ")"))
-        lines.append(f'  {name}{left}"{name}"{right}')
-        if data.get("type") == "router":
-            for condition in data.get("conditions") or ():
-                asked.setdefault((name, condition["target"]), []).append(condition["expression"])
-            if data.get("default"):
-                asked.setdefault((name, data["default"]), []).append("default")
-    for name, needs in document.graph.dependencies.items():
-        for need in needs:
-            label = " or ".join(asked.get((need, name), ()))
-            text = label.replace("&", "#amp;").replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
-            lines.append(f'  {need} -->|"{text}"| {name}' if text else f"  {need} --> {name}")
-    return "\n".join(lines)
+    """Return the graph of a workflow as `agentloom graph` prints it."""
+    return chart(picture(document)).rstrip("\n")
 
 
 def _head(document: WorkflowDocument, key: str) -> Any:

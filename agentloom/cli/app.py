@@ -34,6 +34,8 @@ class CommandEntry(NamedTuple):
 COMMANDS = (
     CommandEntry("run", "Run a workflow."),
     CommandEntry("validate", "Check workflow and agent files."),
+    CommandEntry("graph", "Draw a workflow."),
+    CommandEntry("init", "Start a project: a first workflow, settings, hooks."),
     CommandEntry("explain", "Explain a diagnostic code."),
     CommandEntry("schema", "Print the JSON Schema of workflow or agent files."),
     CommandEntry("info", "Show versions, extras and which keys are set."),

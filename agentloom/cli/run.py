@@ -7,23 +7,18 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
-from agentloom.analysis.analyze import analyze
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.analysis.rules.registry import settings_problems
-from agentloom.analysis.settings import find_settings
-from agentloom.cli.check import NONE, context_of, count_severities, rendered, source_of
-from agentloom.cli.collect import STDIN
+from agentloom.cli.check import NONE, count_severities, rendered
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
-from agentloom.cli.reading import Unreadable, read_file, read_stdin
+from agentloom.cli.loading import load
 from agentloom.cli.state import initial_state, parse_pair
 from agentloom.cli.tables import in_words
 from agentloom.diagnostics import Severity
-from agentloom.errors import UsageError, WorkflowError
+from agentloom.errors import UsageError
 from agentloom.records import record
 
 DONE, FAILED = 0, 1
@@ -108,10 +103,7 @@ def command(
         raise UsageError(f"`--mock-responses` and `--provider {provider}` contradict each other; give one of them")
     if as_json and events == "-":
         raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
-    if stdin_filename is not None and file != STDIN:
-        raise UsageError("`--stdin-filename` goes with `-`, which reads standard input")
-    shown = file if file != STDIN else stdin_filename or "<stdin>"
-    document = checked(shown, file == STDIN, stdin_filename if file == STDIN else file, color)
+    document = checked(file, stdin_filename, color)
     overrides = Overrides(provider, model, stream, mock_responses)
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
     from agentloom.cli.running import Output, run_to_the_end  # needs pydantic and an event loop
@@ -126,20 +118,12 @@ def command(
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
 
 
-def checked(shown: str, is_stdin: bool, name: str | None, color: ColorChoice) -> WorkflowDocument:
+def checked(file: str, stdin_filename: str | None, color: ColorChoice) -> WorkflowDocument:
     """Return the document of a file that may run; its findings go to standard error.
 
     Raises ``WorkflowError`` when it can't be read, ``Exit`` when it has errors.
     """
-    try:
-        read = read_stdin() if is_stdin else read_file(name or "")
-    except Unreadable as error:
-        raise WorkflowError(f"{shown} can't be read: {error}") from error
-    path = None if name is None else Path(os.path.abspath(name))
-    settings = find_settings(path or Path(os.path.abspath("stdin")))
-    if problems := settings_problems(settings):
-        raise UsageError("; ".join(problems))
-    document = analyze(source_of(read.text, path), context_of(settings), kind="workflow", found=read.faults)
+    shown, document = load(file, stdin_filename, "workflow")
     findings = [found for found in document.diagnostics if found.severity <= Severity.WARNING]
     if findings:
         for line in rendered(findings, shown, document, look_of(sys.stderr, color)):
