@@ -16,10 +16,10 @@ WORKERS ?= 2
 NODE := tests/schema/node/node_modules
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types pytest dogfood wheel update editors bench bench-lsp setup format clean
+.PHONY: help demo test lint types pytest dogfood wheel update editors editor-pictures bench bench-lsp setup format clean
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.runtime ## check the examples, look at a broken file, run a workflow: all offline
 	@bash scripts/demo.sh "$(BIN)"
@@ -48,6 +48,9 @@ update: $(VENV)/.dev $(NODE)/.package-lock.json ## write every generated file ag
 
 editors: ## install the editors that the tests drive, where that takes no questions
 	@bash scripts/editors.sh
+
+editor-pictures: $(VENV)/.dev ## take the pictures of a real VS Code for the documents (wants Chromium and ripgrep)
+	$(BIN)/python scripts/editor_pictures.py
 
 bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
 	$(BIN)/python benchmarks/run.py

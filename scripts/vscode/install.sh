@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Installs a real VS Code that runs without a screen (the npm package code-server), and what drives it, into a folder; as root on
+# Debian, since Chromium and ripgrep come from there. Argument: the folder. A second call does nothing.
+set -euo pipefail
+folder=$1
+here=$(cd "$(dirname "$0")" && pwd)
+done=$folder/.done
+[ -e "$done" ] && cmp -s "$here/package.json" "$done" && exit 0
+for program in chromium rg node npm; do
+	command -v "$program" >/dev/null || {
+		echo "VS Code needs $program: apt-get install chromium ripgrep nodejs npm" >&2
+		exit 1
+	}
+done
+mkdir -p "$folder"
+cp "$here/package.json" "$folder"
+cd "$folder"
+export npm_config_nodedir=/usr npm_config_loglevel=error
+npm install --ignore-scripts --no-audit --no-fund
+npm rebuild argon2
+cd node_modules/code-server/lib/vscode
+npm install --ignore-scripts --omit=dev --no-audit --no-fund
+npm rebuild @vscode/spdlog @parcel/watcher native-watchdog
+ln -sfn node_modules node_modules.asar
+mkdir -p node_modules/@vscode/ripgrep/bin
+ln -sf "$(command -v rg)" node_modules/@vscode/ripgrep/bin/rg
+cp "$here/package.json" "$done"
