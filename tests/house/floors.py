@@ -23,6 +23,7 @@ FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "agentloom.files",
             "agentloom.records",
             "agentloom.similar",
+            "agentloom.backoff",
         ),
     ),
     ("F1", ("agentloom.diagnostics", "agentloom.drawing")),

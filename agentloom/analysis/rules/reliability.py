@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from agentloom.analysis import edits
 from agentloom.analysis.document import Facts, WorkflowDocument
+from agentloom.analysis.effort import NEVER_RETRIED, backoff_of, default_retries, mapping, number, retries_of
+from agentloom.backoff import BACKOFF_BASE, BACKOFF_MAX
 from agentloom.diagnostics import Finding, Fix
 from agentloom.syntax.nodes import Alias, Sequence
 from agentloom.syntax.values import find
 from agentloom.text import Span
 
-# Defaults of the `retry` block, as the engine uses them (`agentloom.model.config.Retry`; a test holds them equal).
-MAX_RETRIES, BACKOFF_BASE, BACKOFF_MAX, JITTER = 3, 2.0, 60.0, True
-
-LARGEST = 1e300
-"""Larger numbers are no times that anybody means, and would overflow."""
-
-JITTER_SHARE = 0.25
-"""Jitter lengthens a wait by up to this share."""
-
 # Statuses that say the request itself is wrong: the same request gets the same answer.
 PERMANENT = {400, 401, 402, 403, 404, 405, 406, 410, 411, 413, 414, 415, 422, 451}
 
 
-def _number(value: Any) -> float | None:
-    """Return a value as a number if it is a finite one (others are told as AL105 or AL106)."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not -LARGEST <= value <= LARGEST:
-        return None
-    return float(value)
-
-
 def _retry(facts: Facts) -> dict[str, Any]:
-    retry = facts.data.get("retry")
-    return retry if isinstance(retry, dict) else {}
+    return mapping(facts.data.get("retry"))
 
 
 def _at(facts: Facts, name: str) -> Span:
@@ -52,7 +36,7 @@ def backoff_not_growing(facts: Facts) -> Iterator[Finding]:
     Use 2 or more.
     """
     retry = _retry(facts)
-    base = _number(retry.get("backoff_base"))
+    base = number(retry.get("backoff_base"))
     waits_once = type(retry.get("max_retries")) is int and retry["max_retries"] <= 1
     if base is not None and 0 <= base <= 1 and not waits_once:
         yield Finding(
@@ -68,7 +52,7 @@ def backoff_capped_at_once(facts: Facts) -> Iterator[Finding]:
     Raise `backoff_max`, or lower `backoff_base`.
     """
     retry = _retry(facts)
-    base, most = _number(retry.get("backoff_base")), _number(retry.get("backoff_max"))
+    base, most = number(retry.get("backoff_base")), number(retry.get("backoff_max"))
     if base is None and most is None:
         return
     base = BACKOFF_BASE if base is None else base
@@ -109,32 +93,6 @@ def permanent_status_retried(facts: Facts) -> Iterator[Finding]:
         yield Finding("AL503", item.span, message, fixes=fixes)
 
 
-def worst_case(facts: Facts, config_retries: int) -> tuple[int, float, float]:
-    """Return a step's worst case: attempts, seconds of waits between them (jitter included), seconds of attempts (0: unbounded)."""
-    retry = _retry(facts)
-    retries = retry.get("max_retries")
-    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
-        retries = config_retries
-    base = _number(retry.get("backoff_base"))
-    most = _number(retry.get("backoff_max"))
-    base = BACKOFF_BASE if base is None else base
-    most = BACKOFF_MAX if most is None else most
-    jitter = retry.get("jitter", JITTER) is not False
-    waits = _waits(retries, base, most) * (1 + JITTER_SHARE if jitter else 1)
-    timeout = _number(facts.data.get("timeout")) or 0.0
-    return retries + 1, waits, (retries + 1) * timeout
-
-
-def _waits(retries: int, base: float, most: float) -> float:
-    """Return the sum of the waits between attempts, in seconds: the base's powers, each cut to ``most``."""
-    base, most = max(0.0, base), max(0.0, most)
-    if base <= 1:
-        shrinking = float(retries) if base == 1 else base * (1 - base**retries) / (1 - base)
-        return min(shrinking, retries * most)
-    growing = min(retries, int(math.log(most) / math.log(base))) if most >= base else 0
-    return base * (base**growing - 1) / (base - 1) + (retries - growing) * most
-
-
 def retries_beyond_run_timeout(document: WorkflowDocument) -> Iterator[Finding]:
     """A step's retries can't all happen within the run's `config.timeout`.
 
@@ -144,27 +102,25 @@ def retries_beyond_run_timeout(document: WorkflowDocument) -> Iterator[Finding]:
 
     Allow fewer retries, shorter waits, or a longer `config.timeout`.
     """
-    config = document.head.data.get("config")
-    config = config if isinstance(config, dict) else {}
-    limit = _number(config.get("timeout"))
+    config = mapping(document.head.data.get("config"))
+    limit = number(config.get("timeout"))
     if limit is None or limit <= 0:
         return
-    given = config.get("max_retries")
-    default = given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else MAX_RETRIES
+    default = default_retries(document)
     for step in document.steps:
         facts = step.facts
-        if facts.data.get("type") in ("router", "approval_gate"):
-            continue
-        if given is None and not _retry(facts):
+        if step.type in NEVER_RETRIED or (default[1] == "default" and not _retry(facts)):
             continue  # nobody asked for these retries
-        attempts, waits, running = worst_case(facts, default)
-        if attempts > 1 and waits + running > limit:
+        retries, _ = retries_of(step, default)
+        waits = backoff_of(facts.data).longest_total(retries)
+        running = (retries + 1) * max(0.0, number(facts.data.get("timeout")) or 0.0)
+        if retries and waits + running > limit:
             parts = f"{waits:g} s of waits" + (f" and {running:g} s of attempts" if running else "")
             where = facts.key_span("retry") if "retry" in facts.fields else facts.span_of("id")
             yield Finding(
                 "AL504",
                 step.place(where),
-                f"{attempts} attempts can take {parts}, more than the run's `timeout` of {limit:g} s; allow fewer retries",
+                f"{retries + 1} attempts can take {parts}, more than the run's `timeout` of {limit:g} s; allow fewer retries",
             )
 
 
@@ -180,7 +136,7 @@ def meaningless_duration(facts: Facts) -> Iterator[Finding]:
         if not isinstance(values, dict):
             continue
         for name in names:
-            value = _number(values.get(name))
+            value = number(values.get(name))
             if value is not None and value < 0:
                 message = f"`{name}` is `{values[name]}`, a negative time; use 0 or more"
                 yield Finding("AL510", _value_at(facts, owner, name), message)
