@@ -66,8 +66,10 @@ class Backoff(NamedTuple):
         base, most = max(0.0, self.base), max(0.0, self.most)
         if retries <= 0 or base == 0 or most == 0:
             return 0.0
-        if base <= 1:
-            shrinking = float(retries) if base == 1 else base * (1 - base**retries) / (1 - base)
-            return min(shrinking, retries * most)
+        if base == 1:
+            return retries * min(1.0, most)
+        if base < 1:  # the first waits are cut, the rest shrink
+            cut = min(retries, int(math.log(most) / math.log(base))) if most < base else 0
+            return cut * most + base ** (cut + 1) * (1 - base ** (retries - cut)) / (1 - base)
         growing = min(retries, int(math.log(most) / math.log(base))) if most >= base else 0
         return base * ((base**growing - 1) / (base - 1)) + (retries - growing) * most
