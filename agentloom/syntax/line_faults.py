@@ -16,6 +16,8 @@ NO_DASH_SPACE = re.compile(r"-(?=[A-Za-z_{\[\"'])")
 _NO_SPACE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(?=[^\s:/])")
 _EQUALS = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*(=)[ \t]*(?=\S)")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_HALF_KEY = re.compile(r"[a-z_][a-z0-9_]*|<<?")
+_SMALL_FIELD = re.compile(r"[a-z_][a-z0-9_]*[ \t]*:(?=[ \t\r\n]|\Z)")
 _TWO_WORDS = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)([ \t]+)(\S+)\Z")
 
 
@@ -28,6 +30,14 @@ def words_of(text: str, block: Block) -> Span:
 def is_text(text: str, block: Block) -> bool:
     """Tell whether a line is several words: rather a piece of text than half a key."""
     return " " in text[slice(*words_of(text, block))]
+
+
+def begins_half_typed(text: str, block: Block) -> bool:
+    """Tell whether the first key of a mapping is being typed: one small word, or half of `<<:`, and a field at its column below it."""
+    column = block.column
+    return _HALF_KEY.fullmatch(text, *words_of(text, block)) is not None and any(
+        line.column == column and _SMALL_FIELD.match(text, line.content) for line in block.lines[1:]
+    )
 
 
 def colon_repairs(text: str, block: Block, guess: bool) -> Iterator[Repair]:

@@ -14,6 +14,7 @@ from agentloom.syntax.duplicates import duplicate_keys
 from agentloom.syntax.edited import Edited
 from agentloom.syntax.line_faults import (
     NO_DASH_SPACE,
+    begins_half_typed,
     colon_repairs,
     dash_repair,
     is_text,
@@ -106,7 +107,7 @@ class Outline:
             first = block.first
             if is_list(self.text, block):
                 found = self._list(block)
-            elif KEY.match(self.text, first.content):
+            elif KEY.match(self.text, first.content) or begins_half_typed(self.text, block):
                 found = self._mapping_alone(block)
             else:
                 found = self._mended(block, first.content, column, lambda node: node)
@@ -186,7 +187,9 @@ class Outline:
         inner = Block(rest, block.end)
         node: Node
         strays: list[Block]
-        if KEY.match(self.text, inner.first.content) and not is_list(self.text, inner):
+        if begins_half_typed(self.text, inner) or (
+            KEY.match(self.text, inner.first.content) and not is_list(self.text, inner)
+        ):
             node, strays = self._mapping(inner)
             self._check_names(node)
         elif rest[0].content > first.end or is_list(self.text, inner):

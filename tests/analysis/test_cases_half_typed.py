@@ -43,6 +43,27 @@ def test_case_a_half_typed_key_hides_nothing() -> None:
     assert places(H + "  - id: a\n    type: bad\n    pro\n") == [("AL103", 4, "bad"), ("AL001", 5, "pro")]
 
 
+@pytest.mark.parametrize(
+    ("typed", "marked"),
+    [
+        (H + "  - i\n    type: bad\n    prompt: hi\n", [("AL001", "i"), ("AL101", "type"), ("AL103", "bad")]),
+        (H + "  - <\n    id: a\n    type: bad\n", [("AL001", "<"), ("AL103", "bad")]),
+        ("config:\n  pro\n  max_retries: -1\n" + H + A, [("AL001", "pro"), ("AL106", "-1")]),
+        (H + A + "    retry:\n      max\n      jitter: 5\n", [("AL001", "max"), ("AL105", "5")]),
+    ],
+)
+def test_case_the_first_key_of_a_block_is_half_typed(typed: str, marked: list[tuple[str, str]]) -> None:
+    """What stands below it stays a mapping, and is checked."""
+    assert sorted((code, word) for code, _, word in places(typed)) == sorted(marked)
+
+
+def test_case_a_word_above_text_is_no_half_typed_key() -> None:
+    """A text below its key that lacks its quotes stays one, although its first line is a single word."""
+    assert places(H + "  - id: a\n    type: llm_call\n    prompt:\n      Hello\n      Answer: {state.x}\n") == [
+        ("AL001", 7, "Answer:")
+    ]
+
+
 def test_case_a_half_typed_key_among_other_steps() -> None:
     """Steps before and after it are checked as if it weren't there."""
     before = "  - {id: x, type: llm_call, prompt: hi, depends_on: [nope1]}\n"
