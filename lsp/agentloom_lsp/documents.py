@@ -45,10 +45,10 @@ class Document:
     """One open document. ``uri`` is the client's spelling; ``source`` its newest version, unchangeable.
 
     ``memory`` is for the check alone: what it keeps from one version to the next. ``kind`` is what the file was last taken
-    for: a workflow stays one while it is edited.
+    for: a workflow stays one while it is edited. ``kept`` is what features keep from one version to the next, by their own keys.
     """
 
-    __slots__ = ("kind", "language_id", "lines", "memory", "source", "uri")
+    __slots__ = ("kept", "kind", "language_id", "lines", "memory", "source", "uri")
 
     def __init__(self, uri: str, language_id: str, version: int, text: str) -> None:
         self.uri = uri
@@ -57,6 +57,7 @@ class Document:
         self.source = Source(uri, text, version)
         self.kind: Any = None
         self.memory: Any = None
+        self.kept: dict[Any, Any] = {}
 
     def apply(self, changes: Iterable[Change], version: int, encoding: Encoding) -> None:
         """Carry out the edits of one message, each on the result of the one before."""

@@ -23,6 +23,23 @@ ACTION_KINDS = {
 """The protocol's names for what may be offered."""
 NOT_INITIALIZED = -32002
 INCREMENTAL = 2
+TOKEN_TYPES = (
+    "namespace",
+    "type",
+    "class",
+    "enumMember",
+    "variable",
+    "property",
+    "parameter",
+    "function",
+    "method",
+    "keyword",
+    "string",
+    "number",
+    "regexp",
+    "operator",
+)
+TOKEN_MODIFIERS = ("definition", "readonly", "modification", "defaultLibrary")
 
 
 def capabilities(client: Client) -> dict[str, Any]:
@@ -40,6 +57,11 @@ def capabilities(client: Client) -> dict[str, Any]:
         "foldingRangeProvider": True,
         "selectionRangeProvider": True,
         "documentLinkProvider": {"resolveProvider": False},
+        "semanticTokensProvider": {
+            "legend": {"tokenTypes": TOKEN_TYPES, "tokenModifiers": TOKEN_MODIFIERS},
+            "range": True,
+            "full": {"delta": True},
+        },
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     if client.literal_actions:

@@ -6,7 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from agentloom_lsp import pull
-from agentloom_lsp.features import actions, hover, navigation, structure, symbols
+from agentloom_lsp.features import (
+    actions,
+    colour,
+    hover,
+    navigation,
+    structure,
+    symbols,
+)
 from agentloom_lsp.session import Session
 
 
@@ -32,4 +39,7 @@ REQUESTS: tuple[Request, ...] = (
     Request("textDocument/foldingRange", structure.folding_range),
     Request("textDocument/selectionRange", structure.selection_range),
     Request("textDocument/documentLink", structure.document_link),
+    Request("textDocument/semanticTokens/full", colour.full),
+    Request("textDocument/semanticTokens/full/delta", colour.delta),
+    Request("textDocument/semanticTokens/range", colour.for_range),
 )

@@ -11,12 +11,13 @@ import pytest
 from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.ide.colour.document import document_tokens, range_tokens
 from agentloom.ide.folding import folds
 from agentloom.ide.links import links
 from agentloom.ide.outline import Symbol, outline
 from agentloom.ide.selection import selections
 from agentloom.ide.workspace_symbols import symbols_of
-from agentloom.text import Source
+from agentloom.text import Source, Span
 from tests.analysis.checking import A, H
 
 INLINE = (
@@ -68,6 +69,12 @@ def look(document: WorkflowDocument) -> None:
     assert all(0 <= fold.first < fold.last < count for fold in folds(document))
     spans = [link.span for link in links(document)]
     assert all(one.end <= other.start for one, other in pairwise(spans))
+    tokens = document_tokens(document)
+    assert all(one.end <= other.start for one, other in pairwise(tokens))
+    for token in tokens:
+        assert 0 <= token.start < token.end <= size
+        assert not {"\n", "\r"} & set(document.source.text[token.start : token.end])
+    assert range_tokens(document, Span(0, size)) == tokens
     for offset in range(0, size + 1, 7):
         grown = selections(document, offset)
         assert grown[-1] == (0, size)

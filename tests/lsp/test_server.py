@@ -633,7 +633,8 @@ def test_the_first_answer_names_what_there_is() -> None:
     converter = default_converter()
     client = converter.structure(params["capabilities"], types.ClientCapabilities)
     methods = {*NOTIFICATIONS, *(request.method for request in REQUESTS)}
-    built = ServerCapabilitiesBuilder(client, methods, {}, [], types.TextDocumentSyncKind.Incremental).build()
+    legend = {types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: types.SemanticTokensLegend([], [])}
+    built = ServerCapabilitiesBuilder(client, methods, legend, [], types.TextDocumentSyncKind.Incremental).build()
     from_handlers = {
         name for name, value in converter.unstructure(built).items() if value not in (None, {"commands": []})
     }

@@ -1,0 +1,177 @@
+"""Semantic tokens: what words mean, in the protocol's types, whole, for a range, or as what changed.
+
+Types and modifiers are the protocol's own, so that every theme colours them without set-up. A token never goes beyond its line,
+whatever the client could take: what lies between the lines of a text, its indentation, is no part of it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from lsprotocol import types
+
+from agentloom.ide.colour.document import TokenMemory, document_tokens, range_tokens
+from agentloom.ide.colour.tokens import Token, TokenKind
+from agentloom.text import LineTable
+from agentloom_lsp.asking import asked
+from agentloom_lsp.convert import Encoding, Position, units
+from agentloom_lsp.handshake import TOKEN_MODIFIERS, TOKEN_TYPES
+from agentloom_lsp.session import Session
+
+LOOKS: dict[TokenKind, tuple[str, tuple[str, ...]]] = {
+    "brace": ("operator", ()),
+    "root": ("variable", ("readonly", "defaultLibrary")),
+    "state": ("variable", ()),
+    "state_write": ("variable", ("modification",)),
+    "state_definition": ("variable", ("definition",)),
+    "property": ("property", ()),
+    "number": ("number", ()),
+    "text": ("string", ()),
+    "format": ("keyword", ()),
+    "keyword": ("keyword", ()),
+    "operator": ("operator", ()),
+    "function": ("function", ("defaultLibrary",)),
+    "method": ("method", ("defaultLibrary",)),
+    "step": ("function", ()),
+    "step_definition": ("function", ("definition",)),
+    "step_type": ("type", ("defaultLibrary",)),
+    "agent": ("class", ()),
+    "agent_definition": ("class", ("definition",)),
+    "tool": ("method", ()),
+    "model": ("enumMember", ()),
+    "provider": ("namespace", ()),
+    "parameter": ("parameter", ()),
+    "regex": ("regexp", ()),
+}
+CODES: dict[TokenKind, tuple[int, int]] = {
+    kind: (TOKEN_TYPES.index(type_), sum(1 << TOKEN_MODIFIERS.index(name) for name in modifiers))
+    for kind, (type_, modifiers) in LOOKS.items()
+}
+CHUNK = 1_024
+"""Numbers compared at once when two answers are held against each other."""
+
+
+class Kept:
+    """What is kept for one open document: tokens by step, and the last answer. ``result_id`` names that."""
+
+    __slots__ = ("data", "memory", "numbers", "result_id")
+
+    def __init__(self) -> None:
+        self.memory = TokenMemory()
+        self.numbers = count(1)
+        self.result_id = ""
+        self.data: array[int] = array("I")
+
+
+async def full(session: Session, params: types.SemanticTokensParams) -> dict[str, Any] | None:
+    """`textDocument/semanticTokens/full`."""
+    found = await _renewed(session, params.text_document)
+    if found is None:
+        return None
+    kept, _ = found
+    return {"resultId": kept.result_id, "data": kept.data.tolist()}
+
+
+async def delta(session: Session, params: types.SemanticTokensDeltaParams) -> dict[str, Any] | None:
+    """`textDocument/semanticTokens/full/delta`: what changed since the last answer, or all where that isn't known any more."""
+    found = await _renewed(session, params.text_document)
+    if found is None:
+        return None
+    kept, (before_id, before) = found
+    if params.previous_result_id != before_id or not before_id:
+        return {"resultId": kept.result_id, "data": kept.data.tolist()}
+    return {"resultId": kept.result_id, "edits": difference(before, kept.data)}
+
+
+async def for_range(session: Session, params: types.SemanticTokensRangeParams) -> dict[str, Any] | None:
+    """`textDocument/semanticTokens/range`."""
+    found = await asked(session, params.text_document)
+    if found is None:
+        return None
+    document, kept, encoding = found.document, _kept(session, params.text_document.uri), session.client.encoding
+    start, end = params.range.start, params.range.end
+    span = found.places.span(Position(start.line, start.character), Position(end.line, end.character))
+
+    def work() -> dict[str, Any]:
+        return {"data": encode(range_tokens(document, span, kept.memory), document.lines, encoding).tolist()}
+
+    return await session.worker.submit(work)
+
+
+async def _renewed(session: Session, text_document: Any) -> tuple[Kept, tuple[str, array[int]]] | None:
+    """Work the tokens of a document out; return them, and the answer before."""
+    found = await asked(session, text_document)
+    if found is None:
+        return None
+    document, kept, encoding = found.document, _kept(session, text_document.uri), session.client.encoding
+    data = await session.worker.submit(lambda: encode(document_tokens(document, kept.memory), document.lines, encoding))
+    before = kept.result_id, kept.data
+    kept.result_id, kept.data = str(next(kept.numbers)), data
+    return kept, before
+
+
+def _kept(session: Session, uri: str) -> Kept:
+    document = session.documents.get(uri)
+    if document is None:  # closed meanwhile
+        return Kept()
+    kept = document.kept.get(Kept)
+    if not isinstance(kept, Kept):
+        kept = document.kept[Kept] = Kept()
+    return kept
+
+
+def encode(tokens: Sequence[Token], lines: LineTable, encoding: Encoding) -> array[int]:
+    """Return tokens as the protocol's numbers, five each: where it begins, counted from the one before, length, type, modifiers."""
+    text, starts = lines.text, lines.starts
+    plain = encoding is Encoding.UTF32 or text.isascii()
+    last_line, line = 0, 0
+    following = starts[1] if len(starts) > 1 else lines.length + 1
+    at = line_start = last_character = character = 0
+    data: list[int] = []
+    for start, end, kind in tokens:
+        while start >= following:
+            line += 1
+            following = starts[line + 1] if line + 1 < len(starts) else lines.length + 1
+            at = line_start = starts[line]
+            character = 0
+        if plain:
+            character, length = start - line_start, end - start
+        else:
+            character += units(text[at:start], encoding)
+            at, length = start, units(text[start:end], encoding)
+        type_, modifiers = CODES[kind]
+        data += (
+            line - last_line,
+            character - last_character if line == last_line else character,
+            length,
+            type_,
+            modifiers,
+        )
+        last_line, last_character = line, character
+    return array("I", data)
+
+
+def difference(before: array[int], after: array[int]) -> list[dict[str, Any]]:
+    """Return the one edit that makes one answer of the other; none where they are equal."""
+    most = min(len(before), len(after))
+    first = 0
+    while first < most and before[first : first + CHUNK] == after[first : first + CHUNK]:
+        first += CHUNK
+    first = min(first, most)
+    while first < most and before[first] == after[first]:
+        first += 1
+    most -= first
+    last, there, here = 0, len(before), len(after)
+    while (
+        last + CHUNK <= most and before[there - last - CHUNK : there - last] == after[here - last - CHUNK : here - last]
+    ):
+        last += CHUNK
+    while last < most and before[len(before) - last - 1] == after[len(after) - last - 1]:
+        last += 1
+    if first == len(before) == len(after):
+        return []
+    inserted = after[first : len(after) - last].tolist()
+    return [{"start": first, "deleteCount": len(before) - first - last, "data": inserted}]
