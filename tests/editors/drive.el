@@ -32,6 +32,10 @@
   (flymake-start)
   (flymake-diagnostics))
 
+(defun drive-described (diagnostic)
+  `((message . ,(flymake-diagnostic-text diagnostic))
+    (under . ,(buffer-substring-no-properties (flymake-diagnostic-beg diagnostic) (flymake-diagnostic-end diagnostic)))))
+
 (defun drive-open ()
   (find-file (getenv "DRIVE_FILE"))
   (run-hooks 'post-command-hook)  ; no commands run in batch mode, and `eglot-ensure' waits for the end of one
@@ -40,12 +44,7 @@
 
 (defun drive-diagnose ()
   (let ((found (drive-wait "a diagnostic" #'drive-diagnostics)))
-    (drive-note 'diagnostics
-                (vconcat (mapcar (lambda (one)
-                                   `((message . ,(flymake-diagnostic-text one))
-                                     (under . ,(buffer-substring-no-properties
-                                                (flymake-diagnostic-beg one) (flymake-diagnostic-end one)))))
-                                 found)))))
+    (drive-note 'diagnostics (vconcat (mapcar #'drive-described found)))))
 
 (defun drive-fix ()
   (drive-go-to "temprature")
@@ -56,6 +55,15 @@
             (last-nonmenu-event ?\r))  ; called by a key, not from a menu of the mouse
     (call-interactively #'eglot-code-actions))
   (drive-wait "the fix" (lambda () (drive-has "    temperature: 0")))
+  (drive-wait "the end of the diagnostic" (lambda () (null (drive-diagnostics)))))
+
+(defun drive-type ()
+  (drive-go-to "Is this polite?")
+  (goto-char (1- (line-end-position)))
+  (insert " 😀 {")
+  (let ((found (car (drive-wait "a diagnostic" #'drive-diagnostics))))
+    (drive-note 'typed (drive-described found)))
+  (delete-char -4)
   (drive-wait "the end of the diagnostic" (lambda () (null (drive-diagnostics)))))
 
 (defun drive-complete ()

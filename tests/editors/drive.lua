@@ -89,6 +89,18 @@ function acts.fix()
   wait('the end of the diagnostic', clean)
 end
 
+-- Keys of a person, characters that are two units in UTF-16 among them; then all of it is taken back.
+function acts.type()
+  local before = text()
+  go_to('Is this polite?')
+  press('$i 😀 {<Esc>')
+  wait('a diagnostic', function() return not clean() end)
+  report.typed = diagnostics()[1]
+  press('u')
+  wait('the text of before', function() return text() == before end)
+  wait('the end of the diagnostic', clean)
+end
+
 -- Between the brackets of `depends_on: []`, with the keys of completion; the last offer is taken.
 function acts.complete()
   go_to('depends_on: []', #'depends_on: [')

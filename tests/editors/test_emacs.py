@@ -10,7 +10,7 @@ import pytest
 from tests.editors.documents import drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.el"
-ACTS = ("diagnose", "hover", "outline", "define", "fix")
+ACTS = ("diagnose", "hover", "outline", "define", "fix", "type")
 STEPS = ("classify", "answer", "check")
 
 
@@ -55,3 +55,11 @@ def test_the_outline_lists_the_steps(seen: dict[str, Any]) -> None:
 def test_definition_goes_to_where_a_state_key_is_written(seen: dict[str, Any]) -> None:
     """From a template to the step's output."""
     assert seen["defined"] == "    output: category"
+
+
+def test_typing_behind_an_emoji_is_underlined_in_its_place(seen: dict[str, Any]) -> None:
+    """Editor and server count alike, whatever they count; and what is taken back leaves nothing behind."""
+    typed = seen["typed"]
+    assert typed["under"] == "{"
+    assert "never closed" in typed["message"]
+    assert "😀" not in seen["text"]

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.editors.documents import NAME, drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.lua"
-ACTS = ("diagnose", "hover", "outline", "define", "fix")
+ACTS = ("diagnose", "hover", "outline", "define", "fix", "type")
 
 
 def neovim(program: Path, init: str, acts: tuple[str, ...], folder: Path, path: str) -> dict[str, Any]:
@@ -75,3 +75,11 @@ def test_the_outline_lists_the_steps(seen: tuple[str, dict[str, Any]]) -> None:
 def test_definition_goes_to_where_a_state_key_is_written(seen: tuple[str, dict[str, Any]]) -> None:
     """From a template to the step's output."""
     assert seen[1]["defined"] == "    output: category"
+
+
+def test_typing_behind_an_emoji_is_underlined_in_its_place(seen: tuple[str, dict[str, Any]]) -> None:
+    """Editor and server count alike, whatever they count; and what is taken back leaves nothing behind."""
+    typed = seen[1]["typed"]
+    assert typed["under"] == "{"
+    assert "never closed" in typed["message"]
+    assert "😀" not in seen[1]["text"]
