@@ -34,6 +34,14 @@ def list_on_disk(folder: Path) -> tuple[str, ...]:
         return ()
 
 
+def is_folder_on_disk(path: Path) -> bool:
+    """Tell whether there is a folder at a path."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 class ToolLike(Protocol):
     """What is known of a tool without running it: its description and the JSON Schema of its arguments."""
 
@@ -49,7 +57,8 @@ class ToolLike(Protocol):
 class Context:
     """The surroundings of one document. Never the working directory, the clock, the network or the environment.
 
-    ``read_text`` reads open buffers first and the disk second; ``list_folder`` serves did-you-mean among neighbours.
+    ``read_text`` reads open buffers first and the disk second; ``list_folder`` serves did-you-mean among neighbours, and
+    with ``is_folder`` completion of paths.
     """
 
     settings: Settings = Settings()
@@ -57,6 +66,7 @@ class Context:
     exists: Callable[[Path], bool] = Path.exists
     list_folder: Callable[[Path], Iterable[str]] = list_on_disk
     tools: Mapping[str, ToolLike] = field(default_factory=dict)
+    is_folder: Callable[[Path], bool] = is_folder_on_disk
 
     def path_of(self, uri: str) -> Path | None:
         """Return the file that a URI or a plain path names; None for untitled buffers and standard input."""

@@ -14,7 +14,8 @@ MOST_SUGGESTIONS = 200_000
 def valid_values(document: WorkflowDocument, kind: str, step: Step | None = None) -> Iterable[str]:
     """Return the names that are valid where a name of ``kind`` is meant, in the order in which they should be offered.
 
-    ``step`` is the step in which the name stands. Steps: all but itself. Tools: those known to the context.
+    ``step`` is the step in which the name stands. Steps: all but itself. Tools: those known to the context. Providers and models: those
+    that agentloom knows, and those of the settings; others may exist all the same.
     """
     if kind == "step":
         own = step.id if step is not None else None
@@ -24,7 +25,26 @@ def valid_values(document: WorkflowDocument, kind: str, step: Step | None = None
     if kind == "agent":
         agents = document.head.data.get("agents")
         return list(agents) if isinstance(agents, dict) else []
+    if kind == "provider":
+        from agentloom.providers.table import PROVIDER_NAMES  # only needed by editors, and once something is wrong
+
+        return list(dict.fromkeys((*PROVIDER_NAMES, *document.context.settings.providers)))
+    if kind == "model":
+        return _models(document)
     return []
+
+
+def _models(document: WorkflowDocument) -> list[str]:
+    from agentloom.providers.catalogue import known_models
+
+    names = {model.name: None for model in known_models()}
+    for fields in document.context.settings.providers.values():
+        for key in ("models", "model_aliases"):
+            listed = fields.get(key)
+            names.update(
+                (name, None) for name in (listed if isinstance(listed, (list, dict)) else ()) if isinstance(name, str)
+            )
+    return list(names)
 
 
 def undefined(kind: str, name: str, near: str | None, otherwise: str) -> str:

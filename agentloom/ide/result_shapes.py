@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.ide.owners import text_of
 from agentloom.language.paths import Part
 from agentloom.model.catalogue import catalogue
 
@@ -31,6 +32,16 @@ def shape_of_result(document: WorkflowDocument, step: Step) -> Shape:
     child = document.children.get(step.id) if step.id is not None else None
     if child is not None:
         return shape_of_child(child.document, step.facts.data.get("return_keys"))
+    schema = schema_of(step)
+    if schema is not None:
+        return shape_of_schema(schema)
+    name = text_of(step.facts.block, step.facts.data, "tool")
+    returns = getattr(document.context.tools.get(name or ""), "returns", None)
+    return shape_of_schema(returns) if isinstance(returns, Mapping) else NOTHING
+
+
+def schema_of(step: Step) -> Mapping[str, Any] | None:
+    """Return the JSON Schema that a step's reply must fit."""
     block = step.facts.block
     for name, field in block.fields.items() if block is not None else ():
         value = step.facts.data.get(name)
@@ -38,12 +49,9 @@ def shape_of_result(document: WorkflowDocument, step: Step) -> Shape:
         if isinstance(value, dict) and inner is not None:
             for key, described in inner.fields.items():
                 if described.shape.mark("json_schema") and isinstance(value.get(key), dict):
-                    return shape_of_schema(value[key])
-        mark = field.shape.mark("ref")
-        if mark is not None and mark.of == "tool" and isinstance(value, str):
-            returns = getattr(document.context.tools.get(value), "returns", None)
-            return shape_of_schema(returns) if isinstance(returns, Mapping) else NOTHING
-    return NOTHING
+                    found: Mapping[str, Any] = value[key]
+                    return found
+    return None
 
 
 def shape_of_child(child: WorkflowDocument | None, return_keys: Any) -> Shape:

@@ -5,13 +5,14 @@ Everything comes from the file: `state`, what steps write, the shapes that are k
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agentloom.analysis.dataflow import dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.rules.collisions import router_choices
 from agentloom.ide.result_shapes import NOTHING, below, shape_of_result
-from agentloom.language.paths import MISSING, Part, PathFault, get, parse_path
+from agentloom.language.paths import MISSING, Part, get
 
 RESULTS = "steps"
 """The state key under which the engine keeps results."""
@@ -51,6 +52,7 @@ class Known(NamedTuple):
 
 def writers_of(document: WorkflowDocument, parts: Sequence[Part], step: Step | None) -> tuple[Writer, ...]:
     """Return the steps that write a path, something above it or something below it; those upstream of ``step`` first."""
+    upstream = scope_of(document, step)
     found: list[Writer] = []
     choices: Mapping[str, Mapping[str, str]] | None = None
     wanted = tuple(parts)
@@ -62,7 +64,7 @@ def writers_of(document: WorkflowDocument, parts: Sequence[Part], step: Step | N
             if choices is None:
                 choices = router_choices(document)
             routes = tuple(choices.get(own.id, {}).items()) if own.id is not None else ()
-            found.append(Writer(own, write.parts, _is_upstream(document, own, step), routes))
+            found.append(Writer(own, write.parts, upstream(own), routes))
     return tuple(sorted(found, key=lambda writer: not writer.upstream))
 
 
@@ -72,16 +74,12 @@ def initial_value(document: WorkflowDocument, parts: Sequence[Part]) -> Any:
     return get(state, parts) if isinstance(state, dict) else MISSING
 
 
-def is_declared(document: WorkflowDocument, parts: Sequence[Part]) -> bool:
-    """Tell whether settings or `state_schema` name a path, or something above it."""
-    return any(path == tuple(parts[: len(path)]) for path in _declared(document))
-
-
 def names_below(document: WorkflowDocument, parts: Sequence[Part], step: Step | None) -> tuple[Known, ...]:
     """Return the names that may follow a path, as seen from a step: those in scope first, upstream writers before all."""
     head = tuple(parts)
     if head[:1] == (RESULTS,):
         return tuple(_results(document, head[1:], step))
+    upstream = scope_of(document, step)
     found: dict[Part, list[Writer]] = {}
     deeper: set[Part] = set()
     origin: dict[Part, str] = {}
@@ -90,7 +88,7 @@ def names_below(document: WorkflowDocument, parts: Sequence[Part], step: Step | 
             shorter = min(len(write.parts), len(head))
             if write.parts[:shorter] != head[:shorter]:
                 continue
-            writer = Writer(own, write.parts, _is_upstream(document, own, step))
+            writer = Writer(own, write.parts, upstream(own))
             if len(write.parts) > len(head):
                 found.setdefault(write.parts[len(head)], []).append(writer)
                 if len(write.parts) > len(head) + 1 or shape_of_result(document, own) != NOTHING:
@@ -134,19 +132,18 @@ def _rank(known: Known) -> int:
 
 def _results(document: WorkflowDocument, parts: Sequence[Part], step: Step | None) -> Iterator[Known]:
     """Yield what stands below `steps`: the ids of other steps, then what a result holds."""
+    upstream = scope_of(document, step)
     if not parts:
         others = [own for name, own in document.by_id.items() if step is None or name != step.id]
-        others.sort(key=lambda own: not _is_upstream(document, own, step))
+        others.sort(key=lambda own: not upstream(own))
         for own in others:
-            yield Known(
-                own.id or "", (Writer(own, (RESULTS, own.id or ""), _is_upstream(document, own, step)),), deeper=True
-            )
+            yield Known(own.id or "", (Writer(own, (RESULTS, own.id or ""), upstream(own)),), deeper=True)
         return
     named = document.by_id.get(str(parts[0]))
     if named is None:
         return
     shape = shape_of_result(document, named)
-    writer = Writer(named, (RESULTS, named.id or ""), _is_upstream(document, named, step))
+    writer = Writer(named, (RESULTS, named.id or ""), upstream(named))
     if len(parts) == 1:
         yield Known("output", (writer,), deeper=shape != NOTHING)
         yield Known("status", (writer,))
@@ -155,11 +152,20 @@ def _results(document: WorkflowDocument, parts: Sequence[Part], step: Step | Non
             yield Known(name, (writer,), deeper=bool(inner.names), origin=inner.words)
 
 
-def _is_upstream(document: WorkflowDocument, own: Step, step: Step | None) -> bool:
-    """Tell whether ``step`` waits for ``own``; seen from the head, every step counts."""
+def scope_of(document: WorkflowDocument, step: Step | None) -> Callable[[Step], bool]:
+    """Return what tells whether a step is waited for; seen from the head, every step counts.
+
+    Steps on a cycle, and those whose id is missing or taken, are asked for what they depend on themselves.
+    """
     if step is None:
-        return True
-    return own.id is not None and step.id is not None and document.graph.is_upstream(own.id, step.id)
+        return lambda own: True
+    graph, name = document.graph, step.id
+    if name is not None and name in graph.layer_of and document.by_id.get(name) is step:
+        return lambda own: own.id is not None and graph.is_upstream(own.id, name)
+    above = {need for need in step.needs if need in document.by_id}
+    for need in tuple(above):
+        above |= graph.ancestors(need)
+    return lambda own: own.id in above and own is not step
 
 
 def _entries(value: Any) -> dict[Part, Any]:
@@ -170,10 +176,6 @@ def _entries(value: Any) -> dict[Part, Any]:
     return {}
 
 
-def _declared(document: WorkflowDocument) -> Iterator[tuple[Part, ...]]:
-    schema = document.head.data.get("state_schema")
-    names = [name for name in schema if not set(name) & set("*?[")] if isinstance(schema, dict) else []
-    for name in (*document.context.settings.known_state, *names):
-        path = parse_path(name)
-        if not isinstance(path, PathFault):
-            yield path.parts
+def _declared(document: WorkflowDocument) -> Iterator[tuple[str, ...]]:
+    """Yield the paths whose values come with the run: named in settings, in `state_schema` or in a comment."""
+    yield from dataflow(document).declared.expected

@@ -17,7 +17,7 @@ Kind = Literal[
     "state_read",  # a dotted state path that is read
     "state_write",  # a dotted state path that is written
     "file",  # a path relative to the file it stands in; `of`: workflow, agent, recording, attachment, any
-    "model",  # a model's name
+    "model",  # a model's name; `of`: embedding
     "json_schema",  # a JSON Schema (draft 2020-12)
     "python",  # a dotted path to a Python object
     "regex",  # a Python regular expression

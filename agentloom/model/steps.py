@@ -227,7 +227,7 @@ class EmbedStep(StepBase):
         description="The state key that holds the text, or the list of texts; dots for nested keys, no subscripts.",
         examples=["documents", "report.chapters"],
     )
-    model: ModelName | None = Field(
+    model: Annotated[str, Field(min_length=1), Mark("model", "embedding")] | None = Field(
         default=None,
         description="The embedding model. Default: `config.model`.",
         examples=["text-embedding-3-small", "text-embedding-3-large"],

@@ -121,7 +121,7 @@ def test_a_step_where_it_is_named() -> None:
         ("{state.given¦}", "given", "Declared in the settings"),
         ("{state.la¦ter}", "later", "not upstream of this step"),
         ("{st¦ate.ticket}", "state", "when this step's layer began"),
-        ("{state.steps.fetch.sta¦tus}", "status", "How the step ended"),
+        ("{state.steps.fetch.sta¦tus}", "status", "of a step that failed or didn't run"),
         ("{state.steps.nob¦ody.output}", "nobody", "No step is called `nobody`"),
     ],
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from agentloom.ide.completion import arguments, conditions, files, names, paths, schemas, templates
 from agentloom.ide.completion.items import Item
 from agentloom.ide.completion.where import Where
 from agentloom.ide.results import Project
@@ -24,4 +25,17 @@ class Source(NamedTuple):
     items: Callable[[Where, Project | None], Iterable[Item]]
 
 
-SOURCES: tuple[Source, ...] = ()
+SOURCES: tuple[Source, ...] = (
+    Source("templates", templates.applies, templates.items),
+    Source("conditions", conditions.applies, conditions.items),
+    Source("state paths", paths.applies, paths.items),
+    Source("state keys to set", paths.keys_apply, paths.keys),
+    Source("names", names.applies, names.items),
+    Source("models", names.models_apply, names.models),
+    Source("files", files.applies, files.items),
+    Source("arguments", arguments.keys_apply, arguments.keys),
+    Source("values of arguments", arguments.values_apply, arguments.values),
+    Source("returned keys", arguments.returned_apply, arguments.returned),
+    Source("schema keywords", schemas.keys_apply, schemas.keys),
+    Source("values in schemas", schemas.values_apply, schemas.values),
+)

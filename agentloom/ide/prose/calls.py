@@ -8,7 +8,7 @@ from agentloom.language.functions import FUNCTIONS, METHODS, TYPES, Called
 ROOTS = {
     "state": "The state as it was when this step's layer began: what the file sets under `state`, what the command line gives, "
     "and what earlier steps wrote.",
-    "steps": "The results of steps that ran: `steps.<id>.output` and `steps.<id>.status`. A step that didn't run reads as None.",
+    "steps": "The results of steps that ran: `steps.<id>.output` and `steps.<id>.status`. A step that failed or didn't run reads as None.",
     "reply": "The text of the model's last reply.",
 }
 """The names that stand for data; `reply` in an agent's `exit_condition` only."""

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agentloom.analysis.dataflow import Reaching, dataflow
+from agentloom.analysis.dataflow.declared import Origin
 from agentloom.analysis.document import Step, WorkflowDocument
-from agentloom.ide.prose.form import Block, Code, Inline, Items, Prose, excerpt, say
+from agentloom.ide.prose.form import Block, Code, Inline, Items, Prose, excerpt, listed, say
 from agentloom.ide.prose.steps import layer_words, of_step
-from agentloom.ide.state_paths import Writer, initial_value, is_declared, writers_of
+from agentloom.ide.state_paths import Writer, initial_value, writers_of
 from agentloom.language.paths import MISSING, Part, PathFault, format_path, parse_path
 
 MOST_WRITERS = 6
+_ORIGINS: Mapping[Origin | None, str] = {
+    "settings": "Declared in the settings under `known_state`; its value comes with the run.",
+    "comment": "Declared in a comment; its value comes with the run.",
+    "state_schema": "Named in `state_schema`; its value comes with the run.",
+    "engine": "The engine keeps it.",
+}
 RESULTS = {
     "output": "What the step gave back, whether or not it has an `output` key.",
-    "status": "How the step ended: `success`, `failed`, `timeout` or `skipped`.",
+    "status": "`success`; of a step that failed or didn't run there is nothing.",
 }
 """What each step's result holds."""
 
@@ -34,15 +42,36 @@ def of_path(document: WorkflowDocument, step: Step | None, parts: tuple[Part, ..
         said.append(say("Written by"))
         said.append(Items(tuple(items)))
     value = initial_value(document, parts)
+    origin = dataflow(document).declared.origin(parts)
     if value is not MISSING:
         said.extend(_initial(value, bool(found)))
-    elif is_declared(document, parts):
-        said.append(say("Declared in the settings under `known_state`; its value comes with the run."))
+    elif origin in _ORIGINS:
+        said.append(say(_ORIGINS[origin]))
     elif not found:
         said.append(
             say("No step writes it, and `state` doesn't hold it; `--state` may give it, else it reads as empty.")
         )
+    if found and step is not None:
+        said.extend(_certainty(dataflow(document).reaching(step, parts)))
     return tuple(said)
+
+
+def _certainty(reaching: Reaching) -> Iterator[Block]:
+    """Yield whether a read finds a value."""
+    if reaching.certainty == "always":
+        yield say("It is there when this step runs.")
+    elif reaching.certainty == "excluded":
+        yield say("It is only written on routes on which this step doesn't run.")
+    elif reaching.certainty == "unordered" and reaching.later:
+        yield say("It may be read before it is written; add ", Code(reaching.later[0].id), " to `depends_on`.")
+    elif reaching.certainty == "sometimes" and reaching.loss is not None:
+        picks: list[Inline] = []
+        for pick in reaching.loss.picks:
+            picks += [" and " if picks else "It may be missing: if ", Code(pick.router), " chooses ", Code(pick.target)]
+        if picks:
+            yield say(*picks, ".")
+        elif reaching.loss.fails:
+            yield say("It may be missing: if ", *listed(reaching.loss.fails), " fails.")
 
 
 def of_schema_key(document: WorkflowDocument, name: str) -> Prose:
@@ -92,7 +121,7 @@ def _writer(
     if step is not None and own is step:
         said.append("; this step itself, so a later read sees it")
     elif step is not None and not writer.upstream:
-        said.append("; not upstream of this step, so it may be read before it is written")
+        said.append("; not upstream of this step")
     return tuple(said)
 
 

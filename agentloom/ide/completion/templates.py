@@ -1,0 +1,100 @@
+"""Completion of state paths in templates: `{state.¦}`, `{na¦me}`, and `state.¦` as a whole argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentloom.diagnostics import Edit
+from agentloom.ide.completion.items import Item
+from agentloom.ide.completion.marks import mark_of
+from agentloom.ide.completion.variables import dependency_edits, detail_of, explained, known_paths, rank_of
+from agentloom.ide.completion.where import Where
+from agentloom.ide.references import Reference, reference_at
+from agentloom.ide.results import Project
+from agentloom.ide.state_paths import RESULTS
+from agentloom.language.paths import Part, format_path
+from agentloom.text import Span
+
+WEBHOOK = {
+    "run_id": "the run's id",
+    "step_id": "the gate's id",
+    "workflow_name": "the workflow's name",
+}
+"""What the body of a webhook has besides the state."""
+
+
+def applies(where: Where) -> bool:
+    """Tell whether a text with placeholders is being typed."""
+    if where.kind not in ("value", "item") or where.text.scalar is None:
+        return False
+    return mark_of(where.shape, "template") is not None or mark_of(where.shape, "template_deep") is not None
+
+
+def items(where: Where, project: Project | None) -> Iterator[Item]:
+    """Yield the paths that may follow what is typed."""
+    bare = mark_of(where.shape, "template_deep") is not None
+    reference = reference_at(where.text.value, where.text.at, bare=bare)
+    if reference is None or reference.bracket:
+        return
+    for path, known in known_paths(where, reference.head):
+        if reference.head == () and not reference.root:
+            written = "state." + format_path(path)
+        else:
+            written = format_path(path)
+        results = known.name == RESULTS and not reference.head
+        ids = reference.head == (RESULTS,) and len(path) == 1
+        if ids:
+            continue  # a step's result is read by `output` and `status`, which follow
+        edit = _edit(where, reference, path, written + ("." if results else _close(reference)))
+        edit, quotes = _quoted(where, edit)
+        yield Item(
+            label=written,
+            kind="state",
+            edit=edit,
+            detail=detail_of(where, known, False),
+            about=explained(where, (*reference.head, *path), known),
+            rank=6 if results else rank_of(known, where.step) + (len(path) > 1),
+            filter=_filter(reference, written),
+            additional=(*dependency_edits(where, known), *quotes),
+            retrigger=results,
+        )
+    mark = mark_of(where.shape, "template")
+    if mark is not None and mark.of == "webhook" and not reference.root and not reference.head:
+        for name, detail in WEBHOOK.items():
+            edit, quotes = _quoted(where, _edit(where, reference, (name,), name + _close(reference)))
+            yield Item(name, "state", edit, detail, rank=4, additional=quotes)
+
+
+def _filter(reference: Reference, written: str) -> str:
+    """Return what typing is compared with: the name alone, when that is what is being typed."""
+    if reference.root or not reference.word or "state".startswith(reference.word):
+        return ""
+    return written.removeprefix("state.")
+
+
+def _close(reference: Reference) -> str:
+    return "" if reference.closed else "}"
+
+
+def _edit(where: Where, reference: Reference, path: tuple[Part, ...], written: str) -> Edit:
+    """Return the edit that writes a path in place of the word that is typed."""
+    span = where.text.span(*reference.span)
+    if reference.span.start == reference.span.end:
+        span = Span(where.offset, where.offset)
+    if isinstance(path[0], int):  # brackets follow without the dot
+        span = Span(span.start - 1, span.end)
+    return Edit(span, written)
+
+
+def _quoted(where: Where, edit: Edit) -> tuple[Edit, tuple[Edit, ...]]:
+    """Return an edit, and the quotes to be added around a text that begins with a brace and has none."""
+    scalar = where.text.scalar
+    if not where.braced or scalar is None or where.kind != "value":
+        return edit, ()
+    quote = next((quote for quote in "\"'" if quote not in scalar.raw), None)
+    if quote is None or "\\" in scalar.raw or where.text.at > len(where.text.value):
+        return edit, ()
+    opening = Edit(Span(scalar.span.start, scalar.span.start), quote)
+    if edit.span.end == scalar.span.end:
+        return edit._replace(text=edit.text + quote), (opening,)
+    return edit, (opening, Edit(Span(scalar.span.end, scalar.span.end), quote))

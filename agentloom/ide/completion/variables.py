@@ -1,0 +1,130 @@
+"""State paths as items: what each is worth at the step at the cursor, and what has to be written with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from agentloom.analysis import edits
+from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.diagnostics import Edit
+from agentloom.ide.completion.where import Where
+from agentloom.ide.prose.form import Items, Prose, excerpt, markdown, say
+from agentloom.ide.prose.state import writer_words
+from agentloom.ide.state_paths import RESULTS, Known, names_below
+from agentloom.language.paths import Part, is_name
+from agentloom.syntax.nodes import Mapping
+
+MOST_NESTED = 12
+"""Names below one name that are offered together with it."""
+
+LONGEST_VALUE = 40
+
+
+def known_paths(where: Where, head: tuple[Part, ...]) -> Iterator[tuple[tuple[Part, ...], Known]]:
+    """Yield the names that may follow a path at the cursor, each as a path from there; what is known below a name follows it."""
+    document, step = where.document, where.step
+    for known in names_below(document, head, step):
+        if not writable(known.name):
+            continue
+        yield (known.name,), known
+        if known.deeper and known.name != RESULTS:
+            for inner in names_below(document, (*head, known.name), step)[:MOST_NESTED]:
+                if writable(inner.name):
+                    yield (known.name, inner.name), inner
+
+
+def writable(name: Part) -> bool:
+    """Tell whether a name can be written behind a dot, or is a number in brackets."""
+    return isinstance(name, int) or is_name(name)
+
+
+def rank_of(known: Known, step: Step | None) -> int:
+    """Return the rank of a name: what upstream steps write, then what is there from the start, then the rest."""
+    if any(writer.upstream and writer.step is not step for writer in known.writers):
+        return 2
+    if known.given or known.declared or not known.writers:
+        return 3
+    return 7
+
+
+def detail_of(where: Where, known: Known, dependency: bool) -> str:
+    """Return who writes a name and when, or what it begins as; ``dependency``: choosing it adds the one that is missing."""
+    document, step = where.document, where.step
+    if known.name == RESULTS and not known.writers:
+        return "results of steps"
+    words: list[str] = []
+    others = [writer for writer in known.writers if writer.step is not step]
+    if others:
+        words.append(writer_words(document, others[0]) + (f" and {len(others) - 1} more" if len(others) > 1 else ""))
+    elif known.writers:
+        words.append("written by this step itself")
+    if known.given:
+        words.append("begins as " + shortened(known.value) if words else "= " + shortened(known.value))
+    elif known.declared:
+        words.append("declared")
+    elif others and not any(writer.upstream for writer in others):
+        words.append("not upstream: add `depends_on`" if dependency or _can_depend(where) else "not upstream")
+    if known.origin:
+        words.append(known.origin)
+    return " · ".join(words)
+
+
+def explained(where: Where, path: tuple[Part, ...], known: Known) -> tuple[str, ...]:
+    """Return what is told beside a name: all its writers, where there are several, and a value that is long."""
+    said: Prose = ()
+    if len(known.writers) > 1:
+        items = tuple((writer_words(where.document, writer),) for writer in known.writers[:8])
+        said = (say("Written by"), Items(items))
+    if known.given and len(_json(known.value)) > LONGEST_VALUE:
+        said = (*said, say("Begins as"), excerpt(_json(known.value, 2), "json"))
+    return ("text", markdown(said)) if said else ()
+
+
+def dependency_edits(where: Where, known: Known) -> tuple[Edit, ...]:
+    """Return the edits that make the step at the cursor wait for the one that writes a name; none where that isn't needed.
+
+    None either where it would close a cycle, or where the edit would touch the line that is being typed.
+    """
+    step, document = where.step, where.document
+    others = [writer for writer in known.writers if writer.step is not step]
+    if not others or known.given or known.declared or any(writer.upstream for writer in others):
+        return ()
+    return add_dependency(where, document, others[0].step)
+
+
+def add_dependency(where: Where, document: WorkflowDocument, needed: Step) -> tuple[Edit, ...]:
+    """Return the edits that add a step to the dependencies of the one at the cursor."""
+    step = where.step
+    if step is None or step.alias is not None or needed.id is None:
+        return ()
+    if step.id is None or document.by_id.get(step.id) is not step or needed.id in step.needs:
+        return ()
+    if needed.id == step.id or document.graph.is_upstream(step.id, needed.id):
+        return ()
+    if needed.id not in document.graph.layer_of:
+        return ()  # on a cycle already
+    facts, node = step.facts, step.facts.node
+    if not isinstance(node, Mapping):
+        return ()
+    added = edits.add_item(facts.unit.text, facts.fields, node, "depends_on", needed.id)
+    placed = tuple(Edit(edit.span.shift(step.base), edit.text) for edit in added)
+    line = where.document.lines.line_span(where.document.lines.line_of(where.offset))
+    if any(edit.span.start <= line.end and line.start <= edit.span.end for edit in placed):
+        return ()
+    return placed
+
+
+def shortened(value: Any) -> str:
+    """Return a value in a few words."""
+    text = _json(value) if not isinstance(value, str) or not value.strip() else " ".join(value.split())
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _can_depend(where: Where) -> bool:
+    return where.step is not None and where.step.id is not None
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str, indent=indent)
