@@ -24,14 +24,14 @@ local function wait(what, met)
   local timer, since = vim.loop.new_timer(), vim.loop.now()
   timer:start(0, 5, vim.schedule_wrap(function()
     if timer:is_closing() then return end
-    local found = met()
+    local fine, found = pcall(met)
     if found or vim.loop.now() - since > PATIENCE then
       timer:close()
-      local fine, fault = coroutine.resume(thread, found)
-      if not fine then finish(fault) end
+      coroutine.resume(thread, fine, found)
     end
   end))
-  local found = coroutine.yield()
+  local fine, found = coroutine.yield()
+  if not fine then error(found) end
   if not found then error('waited in vain for ' .. what .. '\n' .. vim.fn.execute('messages')) end
   return found
 end

@@ -15,6 +15,8 @@ from tests.editors.documents import NAME, drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.lua"
 ACTS = ("diagnose", "hover", "outline", "define", "fix", "type")
+NEWER = ("colours",)
+"""What only the newer one can do."""
 
 
 def neovim(program: Path, init: str, acts: tuple[str, ...], folder: Path, path: str) -> dict[str, Any]:
@@ -27,16 +29,25 @@ def neovim(program: Path, init: str, acts: tuple[str, ...], folder: Path, path: 
     return drive(command, acts, folder, path, homes)
 
 
-@pytest.fixture(scope="module", params=["new", "old"])
-def seen(
-    request: pytest.FixtureRequest, search_path: str, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, dict[str, Any]]:
-    """What a Neovim showed, and which one it was."""
-    kind = str(request.param)
-    program = request.getfixturevalue(f"{kind}_neovim")
-    new, extras, old = snippets("Neovim", "lua")
-    init = new + extras if kind == "new" else old
-    return kind, neovim(program, init, ACTS, tmp_path_factory.mktemp(kind), search_path)
+@pytest.fixture(scope="module")
+def new(new_neovim: Path, search_path: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a Neovim of today showed."""
+    setup, extras, _ = snippets("Neovim", "lua")
+    return neovim(new_neovim, setup + extras, (*ACTS, *NEWER), tmp_path_factory.mktemp("new"), search_path)
+
+
+@pytest.fixture(scope="module")
+def old(old_neovim: Path, search_path: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What an older Neovim showed."""
+    _, _, setup = snippets("Neovim", "lua")
+    return neovim(old_neovim, setup, ACTS, tmp_path_factory.mktemp("old"), search_path)
+
+
+@pytest.fixture(params=["new", "old"])
+def seen(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What each of them showed."""
+    shown: dict[str, Any] = request.getfixturevalue(request.param)
+    return shown
 
 
 def test_the_front_page_is_enough(new_neovim: Path, search_path: str, tmp_path: Path) -> None:
@@ -46,40 +57,45 @@ def test_the_front_page_is_enough(new_neovim: Path, search_path: str, tmp_path: 
     assert shown["diagnostics"][0]["under"] == "temprature"
 
 
-def test_a_mistake_is_underlined(seen: tuple[str, dict[str, Any]]) -> None:
+def test_a_mistake_is_underlined(seen: dict[str, Any]) -> None:
     """The diagnostic is there on the wrong word, with code and source."""
-    first = seen[1]["diagnostics"][0]
+    first = seen["diagnostics"][0]
     assert (first["code"], first["source"], first["under"]) == ("AL102", "agentloom", "temprature")
 
 
-def test_a_fix_is_applied(seen: tuple[str, dict[str, Any]]) -> None:
+def test_a_fix_is_applied(seen: dict[str, Any]) -> None:
     """The code action under the cursor mends the text, and the diagnostic goes."""
-    assert seen[1]["choices"][0] == "change to `temperature`"
-    assert "    temperature: 0\n" in seen[1]["text"]
+    assert seen["choices"][0] == "change to `temperature`"
+    assert "    temperature: 0\n" in seen["text"]
 
 
-def test_hover_explains(seen: tuple[str, dict[str, Any]]) -> None:
+def test_hover_explains(seen: dict[str, Any]) -> None:
     """A key is explained in the editor's own window."""
-    assert seen[1]["hover"].startswith("`output`: text")
+    assert seen["hover"].startswith("`output`: text")
 
 
-def test_the_outline_lists_the_steps(seen: tuple[str, dict[str, Any]]) -> None:
+def test_the_outline_lists_the_steps(seen: dict[str, Any]) -> None:
     """Each step is in the editor's list."""
-    assert [line for line in seen[1]["outline"] if line.startswith("[Function]")] == [
+    assert [line for line in seen["outline"] if line.startswith("[Function]")] == [
         "[Function] classify",
         "[Function] answer",
         "[Function] check",
     ]
 
 
-def test_definition_goes_to_where_a_state_key_is_written(seen: tuple[str, dict[str, Any]]) -> None:
+def test_definition_goes_to_where_a_state_key_is_written(seen: dict[str, Any]) -> None:
     """From a template to the step's output."""
-    assert seen[1]["defined"] == "    output: category"
+    assert seen["defined"] == "    output: category"
 
 
-def test_typing_behind_an_emoji_is_underlined_in_its_place(seen: tuple[str, dict[str, Any]]) -> None:
+def test_typing_behind_an_emoji_is_underlined_in_its_place(seen: dict[str, Any]) -> None:
     """Editor and server count alike, whatever they count; and what is taken back leaves nothing behind."""
-    typed = seen[1]["typed"]
+    typed = seen["typed"]
     assert typed["under"] == "{"
     assert "never closed" in typed["message"]
-    assert "😀" not in seen[1]["text"]
+    assert "😀" not in seen["text"]
+
+
+def test_names_in_templates_have_colours(new: dict[str, Any]) -> None:
+    """A state key inside a text is a variable, not part of the text."""
+    assert new["colours"] == ["variable"]
