@@ -23,6 +23,7 @@ Kind = Literal[
     "regex",  # a Python regular expression
     "duration",  # a time; `of`: seconds or milliseconds
     "money",  # US dollars
+    "excludes",  # can't stand beside the field `of`
     "text",  # prose meant for people or models
 ]
 

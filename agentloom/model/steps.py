@@ -93,7 +93,7 @@ class LLMCallStep(StepBase):
     thinking: Annotated[Thinking, OrNothing(Thinking)] = Field(
         default_factory=Thinking, description="Whether and how far the model reasons before it answers. Default: off."
     )
-    tools: ItemsOrNothing[ToolDefinition] = Field(
+    tools: Annotated[ItemsOrNothing[ToolDefinition], Mark("excludes", "response_schema")] = Field(
         default=(), description="Tools that the model may call; not together with `response_schema`. Default: none."
     )
     tool_choice: (
@@ -113,7 +113,7 @@ class LLMCallStep(StepBase):
     max_tool_iterations: int = Field(
         default=5, ge=1, description="The most rounds of tool calls before the step ends. Default: 5.", examples=[5]
     )
-    response_schema: ResponseSchema | None = Field(
+    response_schema: Annotated[ResponseSchema, Mark("excludes", "tools")] | None = Field(
         default=None,
         description="The form that the reply must have; the parsed value goes to `output`. Default: plain text.",
     )

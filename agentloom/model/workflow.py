@@ -27,13 +27,13 @@ class SubworkflowStep(StepBase):
     """Runs another workflow as a single step."""
 
     type: Literal["subworkflow"]
-    workflow_path: Annotated[str, Mark("file", "workflow")] | None = Field(
+    workflow_path: Annotated[str, Mark("file", "workflow"), Mark("excludes", "workflow_inline")] | None = Field(
         default=None,
         min_length=1,
         description="The workflow file to run, relative to this file. Either this or `workflow_inline`.",
         examples=["./child.loom.yaml", "../shared/translate.loom.yaml"],
     )
-    workflow_inline: Workflow | None = Field(
+    workflow_inline: Annotated[Workflow, Mark("excludes", "workflow_path")] | None = Field(
         default=None, description="The workflow to run, written in place. Either this or `workflow_path`."
     )
     isolated_state: bool = Field(

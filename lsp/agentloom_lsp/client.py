@@ -9,6 +9,10 @@ from typing import Any
 from agentloom_lsp.convert import Encoding
 from agentloom_lsp.uris import from_path
 
+ITEM = "textDocument.completion.completionItem"
+KNOW_SUGGEST = ("Visual Studio Code", "Code - OSS", "VSCod", "Cursor", "Windsurf")
+"""How the clients begin their names that have the command which asks for completions again; others would call it an error."""
+
 
 @dataclass(frozen=True, slots=True)
 class Client:
@@ -41,6 +45,16 @@ class Client:
     most_folds: int | None = None
     link_tooltips: bool = False
     markdown_hovers: bool = False
+    snippets: bool = False
+    markdown_items: bool = False
+    insert_replace: bool = False
+    label_details: bool = False
+    deprecated_items: bool = False
+    resolves_documentation: bool = False
+    insert_modes: frozenset[int] = frozenset()
+    item_kinds: frozenset[int] = frozenset()
+    item_defaults: frozenset[str] = frozenset()
+    suggests: bool = False
 
 
 def read_client(params: Any) -> Client:
@@ -55,6 +69,14 @@ def read_client(params: Any) -> Client:
     def lists(path: str, word: str) -> bool:
         found = told(path)
         return isinstance(found, list) and word in found
+
+    def numbers(path: str) -> frozenset[int]:
+        found = told(path)
+        return frozenset(each for each in found if isinstance(each, int)) if isinstance(found, list) else frozenset()
+
+    def words(path: str) -> frozenset[str]:
+        found = told(path)
+        return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
 
     def either(name: str) -> Any:
         pushed = told(f"textDocument.publishDiagnostics.{name}")
@@ -85,6 +107,16 @@ def read_client(params: Any) -> Client:
         register_configuration=yes("workspace.didChangeConfiguration.dynamicRegistration"),
         register_watching=yes("workspace.didChangeWatchedFiles.dynamicRegistration"),
         refreshes_diagnostics=yes("workspace.diagnostics.refreshSupport"),
+        snippets=yes(f"{ITEM}.snippetSupport"),
+        markdown_items=lists(f"{ITEM}.documentationFormat", "markdown"),
+        insert_replace=yes(f"{ITEM}.insertReplaceSupport"),
+        label_details=yes(f"{ITEM}.labelDetailsSupport"),
+        deprecated_items=1 in numbers(f"{ITEM}.tagSupport.valueSet"),
+        resolves_documentation=lists(f"{ITEM}.resolveSupport.properties", "documentation"),
+        insert_modes=numbers(f"{ITEM}.insertTextModeSupport.valueSet"),
+        item_kinds=numbers("textDocument.completion.completionItemKind.valueSet"),
+        item_defaults=words("textDocument.completion.completionList.itemDefaults"),
+        suggests=isinstance(name, str) and name.startswith(KNOW_SUGGEST),
         markdown_hovers=lists("textDocument.hover.contentFormat", "markdown"),
         symbol_trees=yes("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
         definition_links=yes("textDocument.definition.linkSupport"),

@@ -42,6 +42,10 @@ TOKEN_TYPES = (
 TOKEN_MODIFIERS = ("definition", "readonly", "modification", "defaultLibrary")
 
 
+TRIGGERS = " {[.,\"'/*"
+"""Characters behind which something can be chosen at once. No `:`, behind which most people press Enter, and no `-`, part of ids."""
+
+
 def capabilities(client: Client) -> dict[str, Any]:
     """Return what the server can do, in the protocol's JSON form. A test holds it against the handlers there are."""
     said: dict[str, Any] = {
@@ -49,6 +53,7 @@ def capabilities(client: Client) -> dict[str, Any]:
         "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": {"includeText": False}},
         "diagnosticProvider": {"identifier": NAME, "interFileDependencies": True, "workspaceDiagnostics": True},
         "hoverProvider": True,
+        "completionProvider": {"triggerCharacters": list(TRIGGERS), "resolveProvider": True},
         "documentSymbolProvider": {"label": NAME},
         "workspaceSymbolProvider": True,
         "definitionProvider": True,

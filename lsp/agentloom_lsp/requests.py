@@ -9,6 +9,7 @@ from agentloom_lsp import pull
 from agentloom_lsp.features import (
     actions,
     colour,
+    completion,
     hover,
     navigation,
     structure,
@@ -30,6 +31,8 @@ REQUESTS: tuple[Request, ...] = (
     Request("workspace/diagnostic", pull.workspace_diagnostic, {"items": []}),
     Request("textDocument/codeAction", actions.code_action),
     Request("codeAction/resolve", actions.resolve),
+    Request("textDocument/completion", completion.completion),
+    Request("completionItem/resolve", completion.resolve),
     Request("textDocument/hover", hover.hover),
     Request("textDocument/documentSymbol", symbols.document_symbol),
     Request("workspace/symbol", symbols.workspace_symbol),

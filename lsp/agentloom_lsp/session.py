@@ -52,6 +52,8 @@ class Session:
         self._new_cache = new_cache
         self._spread: dict[str, Source] = {}
         self._said: set[str] = set()
+        self.unstructure: Callable[[Any], Any] = lambda value: value
+        """Makes plain JSON of the protocol's types; put in place with the protocol's library."""
         self._asking: set[asyncio.Task[None]] = set()
         self.configure(None)
 

@@ -82,6 +82,7 @@ def make_protocol(session: Session) -> RequestProtocol:
     assert isinstance(protocol, RequestProtocol)
     protocol.wire = session.wire
     protocol.documents = session.documents
+    session.unstructure = protocol._converter.unstructure
     for request in REQUESTS:
         protocol.fm.feature(request.method)(guarded(session, request))
     return protocol

@@ -273,7 +273,8 @@ class _Scan:
                 closed = span.end > at + 1 and self.text[span.end - 1] == quote
                 span = Span(span.start, span.end - closed)
                 style: Style = "double" if quote == '"' else "single"
-                self.tell("key", span, style=style, open_=not closed, own_line=True, missing=missing)
+                column = self.frames[-1].column
+                self.tell("key", span, style=style, open_=not closed, own_line=True, column=column, missing=missing)
             return
         self.tell("key", self._word(at, end), own_line=True, column=self.frames[-1].column, missing=missing)
 

@@ -11,7 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from agentloom.ide.completion import arguments, conditions, files, names, paths, schemas, templates
+from agentloom.ide.completion import (
+    arguments,
+    conditions,
+    files,
+    keys,
+    names,
+    paths,
+    references,
+    schemas,
+    snippets,
+    state_keys,
+    suppressions,
+    templates,
+    values,
+)
 from agentloom.ide.completion.items import Item
 from agentloom.ide.completion.where import Where
 from agentloom.ide.results import Project
@@ -26,6 +40,13 @@ class Source(NamedTuple):
 
 
 SOURCES: tuple[Source, ...] = (
+    Source("keys", keys.applies, keys.items),
+    Source("state keys", state_keys.applies, state_keys.items),
+    Source("snippets", snippets.applies, snippets.items),
+    Source("values", values.applies, values.items),
+    Source("anchors", values.anchors_apply, values.anchors),
+    Source("steps", references.applies, references.items),
+    Source("suppressions", suppressions.applies, suppressions.items),
     Source("templates", templates.applies, templates.items),
     Source("conditions", conditions.applies, conditions.items),
     Source("state paths", paths.applies, paths.items),

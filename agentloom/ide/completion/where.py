@@ -280,6 +280,8 @@ class _Resolving:
     def _enter_key(self, name: str) -> None:
         self.name = name
         self.field = self.block.fields.get(name) if self.block is not None else None
+        if self.field is not None and self.block is not None and list(self.field.shape.enum or ()) == [self.block.tag]:
+            self.field = any_step().fields[name]  # a step's type: the others may be meant as well
         self.shape = self.field.shape if self.field is not None else _below(self.holder) if self.block is None else None
         self.own.append(name)
         if self.shape is not None and self.shape.block == catalogue().workflow:

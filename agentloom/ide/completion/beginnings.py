@@ -1,0 +1,99 @@
+"""What a field begins with when it is added: a blank, a choice that comes next, or a block with what it can't do without."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from agentloom.ide.completion.known_names import Propose
+from agentloom.ide.completion.layout import Bare, Blank, Writer
+from agentloom.model.catalogue import STEP, Field, Shape, catalogue
+
+OFFERED = frozenset({"ref", "model", "file", "state_read", "expression"})
+"""Marks of texts whose values can be completed."""
+
+
+class Beginning(NamedTuple):
+    """The source behind a key, as snippet text; ``retrigger``: something can be completed where the cursor then is."""
+
+    text: str
+    retrigger: bool = False
+
+
+def has_choices(shape: Shape) -> bool:
+    """Tell whether values of this shape can be completed."""
+    if shape.any_of:
+        return any(has_choices(other) or other.block is not None for other in shape.any_of)
+    return shape.enum is not None or "boolean" in shape.types or any(mark.kind in OFFERED for mark in shape.marks)
+
+
+def begin(
+    field: Field, writer: Writer, column: int, flow: bool, propose: Propose, lists_in_line: bool = False
+) -> Beginning:
+    """Return what stands behind the colon of a new key at ``column``."""
+    shape, layout = field.shape, writer.layout
+    if shape.any_of:
+        return Beginning(" $0", True)
+    if "array" in shape.types:
+        return _list(field, writer, column, flow or lists_in_line, propose)
+    if "object" in shape.types:
+        required = needed(shape, propose)
+        if required and flow:
+            return Beginning(" " + writer.flow(required))
+        if required:
+            return Beginning(writer.below(required, column))
+        if flow:
+            return Beginning(" {$0}", shape.block is not None or bool(shape.marks))
+        return Beginning(
+            layout.newline + " " * (column + layout.width) + "$0", shape.block is not None or bool(shape.marks)
+        )
+    if has_choices(shape):
+        return Beginning(" $0", True)
+    return Beginning(" " + writer.scalar(first_value(field, propose), flow))
+
+
+def _list(field: Field, writer: Writer, column: int, in_line: bool, propose: Propose) -> Beginning:
+    item = field.shape.item or Shape()
+    required = needed(item, propose)
+    retrigger = has_choices(item) or item.block is not None
+    if in_line:
+        return Beginning(" [" + (writer.flow(required) if required else "$0") + "]", retrigger and not required)
+    inner = column + writer.layout.dashes
+    start = writer.layout.newline + " " * inner + "- "
+    if required:
+        return Beginning(start + writer.item(required, inner))
+    if not retrigger:
+        example = next((e[0] for e in field.examples if isinstance(e, list) and e), None)
+        if example is not None:
+            return Beginning(
+                start
+                + writer.scalar(Bare(f"{example:g}") if isinstance(example, (int, float)) else Blank(example), False)
+            )
+    return Beginning(start + "$0", retrigger)
+
+
+def needed(shape: Shape, propose: Propose) -> dict[str, Any]:
+    """Return the keys that a block can't do without, each with a blank; empty for other shapes and for steps."""
+    if shape.any_of or shape.block is None or shape.block == STEP:
+        return {}
+    fields = catalogue().blocks[shape.block].fields.values()
+    return {field.name: first_value(field, propose, True) for field in fields if field.required}
+
+
+def first_value(field: Field, propose: Propose, filled: bool = False) -> Blank:
+    """Return a blank with what a value may look like; an empty one where null will do and nothing is known (unless ``filled``)."""
+    shape = field.shape
+    number = bool({"number", "integer"} & set(shape.types)) and "string" not in shape.types
+    nullable = "null" in shape.types
+    known: list[Any] = [*([field.default] if field.has_default else []), *field.examples]
+    if number:
+        known = [*known, *([shape.minimum] if shape.minimum is not None else [])]
+        value = next((value for value in known if isinstance(value, (int, float))), None if nullable else 0)
+        return Blank("") if value is None else Bare(f"{value:g}")
+    name = propose(shape)
+    if name is not None:
+        return Blank(name)
+    if nullable and not filled:
+        return Blank("")
+    if shape.enum:
+        return Blank(next(iter(shape.enum)))
+    return Blank(next((value for value in known if isinstance(value, str) and value), field.name))
