@@ -82,6 +82,11 @@ def effort(document: WorkflowDocument) -> Worst:
     return kept
 
 
+def effort_of(document: WorkflowDocument, step: Step) -> Effort:
+    """Return the worst case of one step, without working out that of all others."""
+    return _effort(document, step, default_retries(document), 0)
+
+
 def number(value: Any) -> float | None:
     """Return a value as a number if it is a finite one (others are told as AL105 or AL106)."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not -LARGEST <= value <= LARGEST:

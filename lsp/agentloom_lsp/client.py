@@ -44,6 +44,7 @@ class Client:
     definition_links: bool = False
     most_folds: int | None = None
     link_tooltips: bool = False
+    refreshes_hints: bool = False
     markdown_hovers: bool = False
     snippets: bool = False
     markdown_items: bool = False
@@ -122,6 +123,7 @@ def read_client(params: Any) -> Client:
         definition_links=yes("textDocument.definition.linkSupport"),
         most_folds=folds if isinstance(folds, int) and folds >= 0 else None,
         link_tooltips=yes("textDocument.documentLink.tooltipSupport"),
+        refreshes_hints=yes("workspace.inlayHint.refreshSupport"),
     )
 
 

@@ -67,6 +67,7 @@ def capabilities(client: Client) -> dict[str, Any]:
             "range": True,
             "full": {"delta": True},
         },
+        "inlayHintProvider": {"resolveProvider": False},
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     if client.literal_actions:

@@ -10,6 +10,7 @@ from agentloom_lsp.features import (
     actions,
     colour,
     completion,
+    hints,
     hover,
     navigation,
     structure,
@@ -45,4 +46,5 @@ REQUESTS: tuple[Request, ...] = (
     Request("textDocument/semanticTokens/full", colour.full),
     Request("textDocument/semanticTokens/full/delta", colour.delta),
     Request("textDocument/semanticTokens/range", colour.for_range),
+    Request("textDocument/inlayHint", hints.inlay_hint),
 )

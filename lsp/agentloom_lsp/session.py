@@ -55,14 +55,18 @@ class Session:
         self.unstructure: Callable[[Any], Any] = lambda value: value
         """Makes plain JSON of the protocol's types; put in place with the protocol's library."""
         self._asking: set[asyncio.Task[None]] = set()
+        self.options, _ = read_options(client.options)
         self.configure(None)
 
     def configure(self, sent: Any) -> None:
         """Take over the client's configuration, whatever it is; what it leaves open is as in `initialize`, else the default."""
+        before = self.options
         self.options, problems = read_options(sent, self.client.options)
         for problem in problems:
             self.say_once(problem, WARNING)
         self.scheduler.debounce = self.options.debounce
+        if self.options._replace(debounce=before.debounce) != before:
+            self.refresh_hints()
 
     def opened(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Take a document in and check it."""
@@ -100,9 +104,15 @@ class Session:
         self._recheck(key for key, _ in self.documents)
 
     def refresh(self) -> None:
-        """Have a client that pulls ask again, if it can be told to."""
+        """Have a client ask again for what depends on other files too, if it can be told to."""
         if self.client.pulls and self.client.refreshes_diagnostics:
             self.ask("workspace/diagnostic/refresh", None)
+        self.refresh_hints()
+
+    def refresh_hints(self) -> None:
+        """Have a client ask again for hints, if it can be told to."""
+        if self.client.refreshes_hints:
+            self.ask("workspace/inlayHint/refresh", None)
 
     def ask(self, method: str, params: Any, then: Callable[[Any], None] = lambda _: None) -> None:
         """Send a request and go on; ``then`` gets the answer. A client that refuses is logged once and left in peace."""

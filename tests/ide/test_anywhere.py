@@ -13,6 +13,7 @@ from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.ide.colour.document import document_tokens, range_tokens
 from agentloom.ide.folding import folds
+from agentloom.ide.hints import hints
 from agentloom.ide.links import links
 from agentloom.ide.outline import Symbol, outline
 from agentloom.ide.selection import selections
@@ -40,6 +41,14 @@ TEXTS = {
     "wide": "\ufeff# 😀\n"
     + H
     + "  - {id: é, type: tool, tool_name: \"\\x65cho\", depends_on: [b, 'c''d'], output: a.b[0]}\n",
+    "tries": "config: {max_retries: 2, model: x}\n"
+    + H
+    + A
+    + "    retry:\n      max_retries: 1\n"
+    + A
+    + "    retry : &r {jitter: no}\n"
+    + A
+    + "    retry: *r\n",
     "agent": "system_prompt: |\n  hi {state.x}\ntools: [{agent: x}, {name: t}]\nloop_policy: {exit_condition: \"'x' in reply\"}\n",
 }
 ENDS: dict[str, Callable[[str], str]] = {
@@ -75,6 +84,9 @@ def look(document: WorkflowDocument) -> None:
         assert 0 <= token.start < token.end <= size
         assert not {"\n", "\r"} & set(document.source.text[token.start : token.end])
     assert range_tokens(document, Span(0, size)) == tokens
+    found = hints(document, Span(0, size), ("layer", "model", "attempts"))
+    assert [hint.offset for hint in found] == sorted(hint.offset for hint in found)
+    assert all(0 < hint.offset <= size and hint.label for hint in found)
     for offset in range(0, size + 1, 7):
         grown = selections(document, offset)
         assert grown[-1] == (0, size)
