@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.ide.names.index import DEFINING, index_of
+from agentloom.ide.names.recordings import recorded
 from agentloom.ide.names.scope import Name, Place, name_of_path
 from agentloom.ide.names.world import World
 from agentloom.ide.results import FileLocation, Location, Project
@@ -55,7 +56,7 @@ def definition(document: WorkflowDocument, offset: int, project: Project | None 
 def references(
     document: WorkflowDocument, offset: int, project: Project | None = None, declaration: bool = True
 ) -> list[Location]:
-    """Return every place of the name at an offset, in all files that mean the same; those of this file first.
+    """Return every place of the name at an offset, in all files that mean the same, recordings included; those of this file first.
 
     ``declaration``: the places that define it, too.
     """
@@ -63,7 +64,10 @@ def references(
     if place is None:
         return []
     world = World(document, project)
-    found = world.places(world.same(place.name))
+    names = world.same(place.name)
+    found = world.places(names)
+    if place.name.kind == "step":
+        found.extend(item.place for name in names for item in recorded(world, name))
     return [Location(p.source, p.span, p.whole) for p in found if declaration or p.role != "define"]
 
 

@@ -42,6 +42,7 @@ class Client:
     refreshes_diagnostics: bool = False
     symbol_trees: bool = False
     definition_links: bool = False
+    prepares_renames: bool = False
     most_folds: int | None = None
     link_tooltips: bool = False
     refreshes_hints: bool = False
@@ -120,6 +121,7 @@ def read_client(params: Any) -> Client:
         suggests=isinstance(name, str) and name.startswith(KNOW_SUGGEST),
         markdown_hovers=lists("textDocument.hover.contentFormat", "markdown"),
         symbol_trees=yes("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
+        prepares_renames=yes("textDocument.rename.prepareSupport"),
         definition_links=yes("textDocument.definition.linkSupport"),
         most_folds=folds if isinstance(folds, int) and folds >= 0 else None,
         link_tooltips=yes("textDocument.documentLink.tooltipSupport"),

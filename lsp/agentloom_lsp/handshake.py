@@ -59,6 +59,7 @@ def capabilities(client: Client) -> dict[str, Any]:
         "definitionProvider": True,
         "referencesProvider": True,
         "documentHighlightProvider": True,
+        "renameProvider": {"prepareProvider": True} if client.prepares_renames else True,
         "foldingRangeProvider": True,
         "selectionRangeProvider": True,
         "documentLinkProvider": {"resolveProvider": False},

@@ -13,6 +13,7 @@ from agentloom_lsp.features import (
     hints,
     hover,
     navigation,
+    rename,
     structure,
     symbols,
 )
@@ -40,6 +41,8 @@ REQUESTS: tuple[Request, ...] = (
     Request("textDocument/definition", navigation.go_to_definition),
     Request("textDocument/references", navigation.find_references),
     Request("textDocument/documentHighlight", navigation.document_highlight),
+    Request("textDocument/prepareRename", rename.prepare),
+    Request("textDocument/rename", rename.rename_symbol),
     Request("textDocument/foldingRange", structure.folding_range),
     Request("textDocument/selectionRange", structure.selection_range),
     Request("textDocument/documentLink", structure.document_link),

@@ -12,7 +12,7 @@ from agentloom.text import Span
 
 
 class Anchored(NamedTuple):
-    """One `&x` or `*x`, without its sign. ``group`` is equal for an anchor and its aliases; of an alias that leads nowhere it is -1.
+    """One `&x` or `*x`, without its sign. ``group`` is equal for an anchor and its aliases; it is -1 for aliases without one.
 
     ``whole`` is the value that an anchor marks.
     """
@@ -39,8 +39,13 @@ def anchors_of(document: WorkflowDocument) -> tuple[Anchored, ...]:
             span = Span(node.anchor.start + 1, node.anchor.end).shift(base)
             groups[(base, id(node))] = span.start
             found.append(Anchored(text[slice(*span)], span, span.start, True, node.span.shift(base)))
+    first: dict[str, int] = {}
+    for anchored in found:
+        first.setdefault(anchored.word, anchored.group)
     for alias, base in aliases:
-        group = groups.get((base, id(alias.target)), -1) if alias.target is not None else -1
+        # An alias that stands before its anchor, inside its value, or expands to too much has no target, but still means it.
+        known = groups.get((base, id(alias.target))) if alias.target is not None else None
+        group = known if known is not None else first.get(alias.name, -1)
         span = Span(alias.span.start + 1, alias.span.start + 1 + len(alias.name)).shift(base)
         found.append(Anchored(alias.name, span, group, False))
     found.sort(key=lambda anchored: anchored.span)

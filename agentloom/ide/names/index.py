@@ -14,7 +14,7 @@ from agentloom.ide.hits import hit_at
 from agentloom.ide.names.anchors import Anchored, anchors_of
 from agentloom.ide.names.keys import key_mentions
 from agentloom.ide.names.scope import (
-    STEPS,
+    OF_STEPS,
     Kind,
     Mention,
     Name,
@@ -183,7 +183,7 @@ class Index:
                 if not parts:
                     continue
                 key = (kind, scope, str(parts[0]))
-                if parts[0] == STEPS and len(parts) > 1:
+                if parts[0] in OF_STEPS and len(parts) > 1:
                     key = ("step", scope, str(parts[1]))
             else:
                 mention = self._mention(where, found)
@@ -197,7 +197,7 @@ class Index:
                 bucket.append((where, found))
         for mention in self._others(where):
             key = (mention.kind, mention.scope, mention.parts[0])
-            if mention.kind == "state" and mention.parts[0] == STEPS and len(mention.parts) > 1:
+            if mention.kind == "state" and mention.parts[0] in OF_STEPS and len(mention.parts) > 1:
                 key = ("step", mention.scope, mention.parts[1])
             buckets.setdefault(key, []).append((where, mention))
 
@@ -264,7 +264,7 @@ class Index:
         """Return the place of a name in a mention, if it is there."""
         parts, path = mention.parts, name.path
         if mention.kind != name.kind:  # a step below `steps` in a path
-            path = (STEPS, *path)
+            path = (parts[0], *path)
         length = len(path)
         at = length - 1 - (len(parts) - len(mention.insides))
         if at < 0 or parts[:length] != path:
@@ -296,7 +296,7 @@ def _name_of(anchored: Anchored, file: str) -> Name:
 
 
 def _bucket(name: Name) -> Key:
-    if name.kind == "state" and name.path[0] == STEPS and len(name.path) > 1:
+    if name.kind == "state" and name.path[0] in OF_STEPS and len(name.path) > 1:
         return "step", name.scope, name.path[1]
     return name.kind, name.scope, name.path[0]
 

@@ -19,6 +19,9 @@ Parts: TypeAlias = tuple[str | None, ...]
 STEPS = "steps"
 """The state key under which the engine keeps results."""
 
+OF_STEPS = frozenset((STEPS, "_approval"))
+"""State keys below which the engine keeps something for each step, by its id: results, and decisions of gates."""
+
 
 class Scope(NamedTuple):
     """Where a name holds: a file, or the workflow written in place in some step of it.
@@ -109,13 +112,13 @@ def names_of(mention: Mention) -> list[tuple[Name, Span]]:
         return [(Name(mention.kind, mention.scope, mention.parts), mention.insides[0])]
     found: list[tuple[Name, Span]] = []
     for at in range(first, len(mention.parts)):
-        if mention.parts[at] is not None:
+        if mention.parts[at]:
             found.append((name_of_path(mention.scope, mention.parts[: at + 1]), mention.insides[at - first]))
     return found
 
 
 def name_of_path(scope: Scope | None, path: Parts) -> Name:
     """Return what a state path means: `steps.x` is the step."""
-    if len(path) == 2 and path[0] == STEPS:
+    if len(path) == 2 and path[0] in OF_STEPS and path[1] is not None:
         return Name("step", scope, path[1:])
     return Name("state", scope, path)

@@ -33,6 +33,10 @@ class World:
             self._indexes[file] = index_of(document) if document is not None else None
         return self._indexes[file]
 
+    def loaded(self) -> list[Index]:
+        """Return the files that were read so far."""
+        return [index for index in self._indexes.values() if index is not None]
+
     def callers(self, file: str) -> tuple[Index, ...]:
         """Return the files that run a file."""
         if file not in self._callers:

@@ -7,6 +7,7 @@ from typing import Any
 from agentloom.ide.results import FileLocation, Location
 from agentloom.text import LineTable, Source, Span
 from agentloom_lsp.convert import Places
+from agentloom_lsp.features.editing import uri_of
 from agentloom_lsp.session import Session
 
 START = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
@@ -30,7 +31,7 @@ class Locating:
         """Return a place as a `Location`."""
         if isinstance(place, FileLocation):
             return {"uri": self._session.workspace.uri_of(place.path), "range": START}
-        return {"uri": place.source.uri, "range": self.range(place.source, place.span)}
+        return {"uri": uri_of(self._session, place.source), "range": self.range(place.source, place.span)}
 
     def link(self, place: Location | FileLocation, origin: dict[str, Any]) -> dict[str, Any]:
         """Return a place as a `LocationLink` from ``origin``, a range."""
@@ -39,7 +40,7 @@ class Locating:
             return {**target, "targetSelectionRange": START, "originSelectionRange": origin}
         return {
             "originSelectionRange": origin,
-            "targetUri": place.source.uri,
+            "targetUri": uri_of(self._session, place.source),
             "targetRange": self.range(place.source, place.whole or place.span),
             "targetSelectionRange": self.range(place.source, place.span),
         }

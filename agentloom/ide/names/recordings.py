@@ -1,0 +1,162 @@
+"""Steps as recordings name them: keys of a JSON file, a step's id or the way to it through subworkflows (`sub.draft`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from agentloom.ide.names.calls import calls_of
+from agentloom.ide.names.index import Index
+from agentloom.ide.names.scope import Name, Place, Scope
+from agentloom.ide.names.world import World
+from agentloom.text import Source, Span
+
+LARGEST = 4_000_000
+"""Code points of a recording that is looked into."""
+
+DEEPEST = 8
+"""Callers of callers that are asked for their recordings."""
+
+
+class Recorded(NamedTuple):
+    """A key of a recording that names a step. ``clash`` says who else it may name: another step of the same id."""
+
+    place: Place
+    clash: str | None = None
+
+
+class Key(NamedTuple):
+    """One key of a recording: its segments, each with its place."""
+
+    segments: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+
+def recorded(world: World, name: Name) -> list[Recorded]:
+    """Return where the recordings of a step's workflow, and of those that run it, name the step."""
+    if name.scope is None:
+        return []
+    found: list[Recorded] = []
+    word = name.path[0] or ""
+    todo: list[tuple[Scope, tuple[str, ...]]] = [(name.scope, (word,))]
+    seen = {name.scope}
+    while todo:
+        scope, trail = todo.pop()
+        index = world.index(scope.file)
+        if index is not None and scope in index.scopes:
+            for path in recordings_of(index, scope):
+                found.extend(_in_file(world, name, path, scope, trail))
+        for call in world.calls_to(scope) if len(trail) < DEEPEST else ():
+            if not call.agent and call.step is not None and call.caller not in seen:
+                seen.add(call.caller)
+                todo.append((call.caller, (call.step, *trail)))
+    unique = {(item.place.source.uri, item.place.span): item for item in found}
+    return list(unique.values())
+
+
+def recordings_of(index: Index, scope: Scope) -> list[str]:
+    """Return the recordings that a workflow names, as absolute paths."""
+    head = index.scopes[scope].head
+    marked = [leaf.node for leaf in head.leaves if (mark := leaf.shape.mark("file")) and mark.of == "recording"]
+    return [index.path_of(file.name) for file in head.files if file.name and any(file.node is node for node in marked)]
+
+
+def _in_file(world: World, name: Name, path: str, scope: Scope, trail: tuple[str, ...]) -> Iterator[Recorded]:
+    index = world.index(scope.file)
+    text = _text(index, path) if index is not None else None
+    if index is None or text is None:
+        return
+    word = name.path[0] or ""
+    source = Source(path, text)
+    keys = keys_of(text) if f'"{trail[0]}' in text or f'"{word}' in text else ()
+    for key in keys:
+        whole = key.segments[: len(trail)] == trail
+        if not whole and key.segments != (word,):
+            continue  # another step's, or one that only has the same beginning
+        place = Place(name, "refer", source, key.spans[len(trail) - 1 if whole else 0])
+        yield Recorded(place, _clash(world, name, path, scope, key.segments))
+
+
+def _clash(world: World, name: Name, path: str, scope: Scope, segments: tuple[str, ...]) -> str | None:
+    """Return who else a key answers: another step of this id below the same workflow, or a workflow that shares the recording."""
+    word = segments[0]
+    if len(segments) == 1:
+        for other in _below(world, scope):
+            if other != name.scope and _has(world, other, word):
+                return f"another step `{word}`"
+    for index in world.namers(path):
+        for other in index.scopes:
+            if other != scope and path in recordings_of(index, other) and _has(world, other, word):
+                return f"step `{word}` of `{Path(index.file).name}`"
+    return None
+
+
+def _below(world: World, scope: Scope) -> Iterator[Scope]:
+    """Yield a workflow and all that it runs."""
+    todo, seen = [scope], {scope}
+    while todo:
+        at = todo.pop()
+        yield at
+        index = world.index(at.file)
+        for call in calls_of(index) if index is not None else ():
+            if call.caller == at and not call.agent and call.child not in seen:
+                seen.add(call.child)
+                todo.append(call.child)
+
+
+def _has(world: World, scope: Scope, step: str) -> bool:
+    index = world.index(scope.file)
+    document = index.scopes.get(scope) if index is not None else None
+    return document is not None and step in document.by_id
+
+
+def _text(index: Index, path: str) -> str | None:
+    try:
+        text = index.document.context.read_text(Path(path))
+    except (OSError, ValueError):
+        return None
+    return text if len(text) <= LARGEST else None
+
+
+def keys_of(text: str) -> tuple[Key, ...]:
+    """Return the keys of a recording; none where the text is no JSON object. Escaped keys are left out."""
+    found: list[Key] = []
+    blank = re.compile(r"[\s\ufeff]*")
+    decoder = json.JSONDecoder()
+
+    def skip(at: int) -> int:
+        match = blank.match(text, at)
+        return match.end() if match else at
+
+    at = skip(0)
+    try:
+        if text[at] != "{":
+            return ()
+        at = skip(at + 1)
+        while text[at] == '"':
+            start = at + 1
+            key, at = decoder.raw_decode(text, at)
+            if text[start : at - 1] == key and key and not key.startswith("_"):
+                found.append(_key(key, start))
+            at = skip(at)
+            if text[at] != ":":
+                return ()
+            _, at = decoder.raw_decode(text, skip(at + 1))
+            at = skip(at)
+            if text[at] == ",":
+                at = skip(at + 1)
+        return tuple(found) if text[at] == "}" else ()
+    except (ValueError, IndexError, RecursionError):
+        return ()
+
+
+def _key(key: str, start: int) -> Key:
+    segments = tuple(key.split("."))
+    spans: list[Span] = []
+    for segment in segments:
+        spans.append(Span(start, start + len(segment)))
+        start += len(segment) + 1
+    return Key(segments, tuple(spans))

@@ -1,0 +1,1 @@
+"""What must hold before a name is changed; each check raises ``Refusal`` with the reason."""

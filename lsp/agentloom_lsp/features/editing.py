@@ -1,0 +1,34 @@
+"""Edits of several files as the protocol writes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from agentloom.ide.results import TextEdits
+from agentloom.text import LineTable, Source
+from agentloom_lsp.convert import Places
+from agentloom_lsp.session import Session
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def uri_of(session: Session, source: Source) -> str:
+    """Return a text's URI as the client spells it; texts of files that aren't ours come with a plain path."""
+    return source.uri if _SCHEME.match(source.uri) else session.workspace.uri_of(Path(source.uri))
+
+
+def workspace_edit(session: Session, changes: Iterable[TextEdits]) -> dict[str, Any]:
+    """Return changes as a `WorkspaceEdit`, with the versions they were made for where the client takes them."""
+    edited: list[dict[str, Any]] = []
+    for change in changes:
+        places = Places(LineTable(change.source.text), session.client.encoding)
+        ranges = places.ranges([edit.span for edit in change.edits])
+        texts = [{"range": place, "newText": edit.text} for edit, place in zip(change.edits, ranges, strict=True)]
+        identifier = {"uri": uri_of(session, change.source), "version": change.source.version}
+        edited.append({"textDocument": identifier, "edits": texts})
+    if session.client.versioned_edits:
+        return {"documentChanges": edited}
+    return {"changes": {change["textDocument"]["uri"]: change["edits"] for change in edited}}
