@@ -9,6 +9,7 @@ from agentloom.diagnostics import Edit
 from agentloom.ide.names.recordings import recorded
 from agentloom.ide.names.scope import Name, Place
 from agentloom.ide.names.world import World
+from agentloom.ide.renaming.aliases import check_aliases
 from agentloom.ide.renaming.legal import check_free, check_word
 from agentloom.ide.renaming.origin import check_origin
 from agentloom.ide.renaming.patterns import check_patterns
@@ -48,6 +49,7 @@ def rename(document: WorkflowDocument, offset: int, word: str, project: Project 
     for name in names:
         check_free(world, name, word)
     check_readable(world, place, places)
+    check_aliases(world, places)
     check_patterns(world, names, word)
     check_spelling(places, word)
     if place.name.kind == "step":

@@ -148,6 +148,16 @@ class Index:
                 return self.shared.get((mention.where.base, id(mention.node), inside.start), ())
         return ()
 
+    def mentions_node(self, document: WorkflowDocument, step: Step | None, field: str | None, node: Scalar) -> bool:
+        """Tell whether a field (any, for None) of a step or head names something in a scalar, through whatever aliases."""
+        where = self._where_of.get((id(document), -1 if step is None else step.index))
+        if where is None:
+            return False
+        for mention in self._mentions(where):
+            if mention.node is node and (field is None or mention.key.split(".", 1)[0] == field):
+                return True
+        return False
+
     def child_scope(self, where: Where, step: Step) -> Scope:
         """Return the scope of the workflow that a step runs."""
         child = child_of(where.document, step)

@@ -22,6 +22,9 @@ GLOB = frozenset("*?[")
 DEEPEST = 60
 """Levels of mappings that are gone into."""
 
+MOST_KEYS = 100_000
+"""Keys looked at in one state; aliases of aliases could make millions."""
+
 ChildScope = Callable[[Step], Scope]
 
 
@@ -140,26 +143,32 @@ def _inputs(where: Where) -> Iterator[Node]:
 
 
 def held_below(node: Node) -> Iterator[Held]:
-    """Yield every key at any depth below a mapping, aliases followed; and the items of lists, without a key."""
-    todo: list[tuple[Node | None, Parts, frozenset[int]]] = [(node, (), frozenset())]
-    while todo:
-        at, path, above = todo.pop()
+    """Yield every key at any depth below a mapping, aliases followed; and the items of lists, without a key.
+
+    What stands at one path through several aliases comes once.
+    """
+    todo: list[tuple[Node, Parts]] = [(node, ())]
+    seen: set[tuple[int, Parts]] = set()
+    count = 0
+    while todo and count < MOST_KEYS:
+        at, path = todo.pop()
         target = follow(at)
-        if target is None or id(target) in above or len(path) > DEEPEST:
+        if target is None or (id(target), path) in seen or len(path) > DEEPEST:
             continue
+        seen.add((id(target), path))
         if isinstance(target, Mapping):
             literal = _literal(target) if path else None
             if literal is not None:
-                todo.append((literal, path, above | {id(target)}))
+                todo.append((literal, path))
                 continue
             inner = list(_level(target, path, target.span))
         elif isinstance(target, Sequence):
             inner = [Held((*path, None), None, item, item.span) for item in target.items]
         else:
             continue
+        count += len(inner)
         yield from inner
-        deeper = above | {id(target)}
-        todo.extend([(held.value, held.path, deeper) for held in inner if held.value.__class__ is not Scalar])
+        todo.extend([(held.value, held.path) for held in inner if held.value.__class__ is not Scalar])
 
 
 def _level(node: Node | None, path: Parts, whole: Span) -> Iterator[Held]:

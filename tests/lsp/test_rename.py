@@ -1,0 +1,127 @@
+"""Renaming over the wire: edits with versions, reasons as errors, other files, clients that can less."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.analysis.checking import A, H
+from tests.lsp.peer import FULL, Local, Process, Refused
+
+URI = "file:///x/w.loom.yaml"
+TEXT = (
+    "# 😀\r\n"
+    + (H + A).replace("\n", "\r\n")
+    + '  - {id: b, type: llm_call, depends_on: ["a"], prompt: "😀 {state.steps.a.output}"}\r\n'
+)
+REQUEST_FAILED = -32803
+PREPARING: dict[str, Any] = {**FULL, "textDocument": {**FULL["textDocument"], "rename": {"prepareSupport": True}}}
+
+
+def at(uri: str, line: int, character: int, **more: Any) -> dict[str, Any]:
+    return {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}, **more}
+
+
+def edited(text: str, edits: list[dict[str, Any]], ends: str = "\n") -> str:
+    """Carry out edits as an editor whose positions count UTF-16."""
+    lines = [line.encode("utf-16-le") for line in text.split(ends)]
+    for edit in sorted(
+        edits, key=lambda e: (e["range"]["start"]["line"], e["range"]["start"]["character"]), reverse=True
+    ):
+        start, end = edit["range"]["start"], edit["range"]["end"]
+        assert start["line"] == end["line"]
+        line = lines[start["line"]]
+        new = edit["newText"].encode("utf-16-le")
+        lines[start["line"]] = line[: 2 * start["character"]] + new + line[2 * end["character"] :]
+    return ends.join(line.decode("utf-16-le") for line in lines)
+
+
+def test_a_step_is_renamed() -> None:
+    """What is prepared, the edits with the version of the text, and the text afterwards."""
+    with Process() as peer:
+        assert peer.initialize(PREPARING)["capabilities"]["renameProvider"] == {"prepareProvider": True}
+        peer.open(URI, TEXT, version=5)
+        place = TEXT.split("\r\n")[6].index('"a"') + 1
+        found = peer.request("textDocument/prepareRename", at(URI, 6, place))
+        assert found["placeholder"] == "a"
+        assert found["range"]["start"] == {"line": 6, "character": place}
+        answer = peer.request("textDocument/rename", at(URI, 6, place + 1, newName="step_one"))
+        (change,) = answer["documentChanges"]
+        assert change["textDocument"] == {"uri": URI, "version": 5}
+        becomes = (
+            TEXT.replace("id: a", "id: step_one").replace('"a"', '"step_one"').replace("steps.a", "steps.step_one")
+        )
+        assert edited(TEXT, change["edits"], "\r\n") == becomes
+        assert peer.leave() == 0
+
+
+def test_a_client_that_knows_no_versions() -> None:
+    """The older form of edits; and renaming without being prepared."""
+    with Local() as peer:
+        assert peer.initialize({})["capabilities"]["renameProvider"] is True
+        peer.open(URI, TEXT)
+        answer = peer.request("textDocument/rename", at(URI, 3, 8, newName="c"))
+        assert len(answer["changes"][URI]) == 3
+        assert peer.leave() == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "character", "word", "reason"),
+    [
+        (3, 8, "a b", "can't be read back by templates"),
+        (3, 8, "b", "a step `b` is there already (line 7)"),
+        (3, 8, "on", "isn't a text to every reader of YAML"),
+        (3, 8, "", "the new name is empty"),
+        (0, 0, "c", "nothing that can be renamed stands here"),
+        (99, 99, "c", "nothing that can be renamed stands here"),
+    ],
+)
+def test_reasons_are_errors(line: int, character: int, word: str, reason: str) -> None:
+    """A request that can't be granted fails with its reason, and the server goes on."""
+    with Local() as peer:
+        peer.initialize(PREPARING)
+        peer.open(URI, TEXT)
+        with pytest.raises(Refused, match=re.escape(reason)) as refused:
+            peer.request("textDocument/rename", at(URI, line, character, newName=word))
+        assert refused.value.code == REQUEST_FAILED
+        if "nothing" in reason:
+            with pytest.raises(Refused, match="nothing that can be renamed"):
+                peer.request("textDocument/prepareRename", at(URI, line, character))
+        assert peer.request("textDocument/prepareRename", at(URI, 3, 8))["placeholder"] == "a"
+        peer.open("file:///x/compose.yaml", "services: {}\n")
+        assert peer.request("textDocument/rename", at("file:///x/compose.yaml", 0, 0, newName="c")) is None
+        assert peer.leave() == 0
+
+
+def test_other_files_and_recordings(tmp_path: Path) -> None:
+    """Closed files get edits without a version, recordings too; open ones as they are in the editor."""
+    child = H + A.replace("hi", '"{state.k}"') + "    output: done\n"
+    parent = (
+        "config: {provider: mock, responses_file: r.json}\n"
+        + H
+        + "  - id: s\n    type: subworkflow\n    isolated_state: true\n"
+        "    workflow_path: c.loom.yaml\n    input: {k: 1}\n    return_keys: [done]\n"
+    )
+    replies = '{"_version": 2, "s.a": {"content": "é"}}'
+    for name, text in (("c.loom.yaml", child), ("p.loom.yaml", parent), ("r.json", replies)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    child_uri, parent_uri, replies_uri = ((tmp_path / n).as_uri() for n in ("c.loom.yaml", "p.loom.yaml", "r.json"))
+    with Local() as peer:
+        peer.initialize(PREPARING, folder=tmp_path)
+        peer.open(child_uri, "\n" + child, version=3)
+        changes = peer.request("textDocument/rename", at(child_uri, 6, 12, newName="result"))["documentChanges"]
+        assert [(c["textDocument"]["uri"], c["textDocument"]["version"]) for c in changes] == [
+            (child_uri, 3),
+            (parent_uri, None),
+        ]
+        assert edited(parent, changes[1]["edits"]) == parent.replace("done", "result")
+        changes = peer.request("textDocument/rename", at(child_uri, 3, 8, newName="first"))["documentChanges"]
+        assert {c["textDocument"]["uri"]: c["textDocument"]["version"] for c in changes} == {
+            child_uri: 3,
+            replies_uri: None,
+        }
+        assert edited(replies, changes[1]["edits"]) == replies.replace("s.a", "s.first")
+        assert peer.leave() == 0
