@@ -11,7 +11,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -28,6 +28,23 @@ CAPABILITIES: dict[str, Any] = {
             "contextSupport": True,
         },
         "hover": {"contentFormat": ["markdown"]},
+        "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "refactor"]}}},
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "semanticTokens": {
+            "requests": {"full": {"delta": True}, "range": True},
+            "tokenTypes": [
+                "function",
+                "variable",
+                "parameter",
+                "property",
+                "type",
+                "keyword",
+                "operator",
+                "enumMember",
+            ],
+            "tokenModifiers": ["declaration", "modification"],
+            "formats": ["relative"],
+        },
     },
 }
 
@@ -121,14 +138,22 @@ class Editor:
 
     def ask(self, method: str, params: Any) -> tuple[Any, float]:
         """Send a request; return its result and the seconds it took."""
+        return self.begin(method, params)()
+
+    def begin(self, method: str, params: Any) -> Callable[[], tuple[Any, float]]:
+        """Send a request; return what waits for its result and the seconds it took."""
         answer: queue.SimpleQueue[tuple[float, dict[str, Any]]] = queue.SimpleQueue()
         self._number += 1
         self._answers[self._number] = answer
         start = self._send({"id": self._number, "method": method, "params": params})
-        at, message = answer.get(timeout=PATIENCE)
-        if "error" in message:
-            raise RuntimeError(f"{self.program.name}, {method}: {message['error']}")
-        return message["result"], at - start
+
+        def end() -> tuple[Any, float]:
+            at, message = answer.get(timeout=PATIENCE)
+            if "error" in message:
+                raise RuntimeError(f"{self.program.name}, {method}: {message['error']}")
+            return message["result"], at - start
+
+        return end
 
     def ask_at(self, method: str, uri: str, line: int, character: int) -> tuple[Any, float]:
         """Send a request about a place in a document; return its result and the seconds it took."""

@@ -183,6 +183,38 @@ def typed(editors: Sequence[Editor], spot: Place) -> list[list[float]]:
     return taken
 
 
+def everything(editor: Editor, folder: Path, lines: int) -> Row:
+    """A keystroke and all that VS Code asks after one: the time until the last answer is there, diagnostics apart."""
+    spot = place(folder, f"everything-{lines}.loom.yaml", lines)
+    editor.shown(spot.uri, editor.open(spot.uri, spot.text), 0)
+    document = {"textDocument": {"uri": spot.uri}}
+    here = {"start": {"line": spot.key_line, "character": 4}, "end": {"line": spot.key_line, "character": 4}}
+    screen = {
+        "start": {"line": spot.key_line - 30, "character": 0},
+        "end": {"line": spot.key_line + 30, "character": 0},
+    }
+    asks: list[tuple[str, dict[str, Any]]] = [
+        ("textDocument/semanticTokens/full", {}),
+        ("textDocument/inlayHint", {"range": screen}),
+        ("textDocument/documentSymbol", {}),
+        ("textDocument/foldingRange", {}),
+        ("textDocument/documentLink", {}),
+        ("textDocument/codeAction", {"range": here, "context": {"diagnostics": []}}),
+        ("textDocument/documentHighlight", {"position": here["start"]}),
+    ]
+    taken = []
+    for turn in range(ASKED):
+        time.sleep(PAUSE)
+        wrong = turn % 2 == 0
+        since = editor.edit(spot.uri, spot.key_line, 4, 0 if wrong else 1, "q" if wrong else "")
+        for end in [editor.begin(method, {**document, **more}) for method, more in asks]:
+            end()
+        taken.append(time.perf_counter() - since)
+        editor.shown(spot.uri, since, int(wrong))
+    editor.close(spot.uri)
+    return timed(f"{lines:,} lines, one change → {len(asks)} questions of VS Code answered", Times(taken))
+
+
 def burst(editors: Sequence[Editor], folder: Path) -> list[Row]:
     """Twenty keystrokes in 0.6 s: how often diagnostics came, and how long a hover in between took."""
     spot = place(folder, "burst.loom.yaml", 3_500)
@@ -250,6 +282,7 @@ def measured(programs: Sequence[Program], folder: Path, say: Callable[[Row], Any
         for lines, aims in ((700, ("≤ 15 ms", "≤ 10 ms")), (14_000, ("", ""))):
             for row in asked(editors, folder, lines, aims):
                 say(row)
+            say(everything(editors[0], folder, lines))
         for row in [*burst(editors, folder), *memory(editors, folder)]:
             say(row)
 
