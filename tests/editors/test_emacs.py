@@ -10,7 +10,7 @@ import pytest
 from tests.editors.documents import drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.el"
-ACTS = ("diagnose", "hover", "outline", "define", "fix", "type")
+ACTS = ("diagnose", "hover", "outline", "define", "fix", "type", "complete", "rename")
 STEPS = ("classify", "answer", "check")
 
 
@@ -63,3 +63,16 @@ def test_typing_behind_an_emoji_is_underlined_in_its_place(seen: dict[str, Any])
     assert typed["under"] == "{"
     assert "never closed" in typed["message"]
     assert "😀" not in seen["text"]
+
+
+def test_a_dependency_is_completed(seen: dict[str, Any]) -> None:
+    """The names of the other steps are offered, the step itself is not; the chosen one stands where it should."""
+    assert seen["offers"] == ["answer", "classify"]
+    assert seen["completed"] == "    depends_on: [answer]"
+
+
+def test_a_step_is_renamed_where_it_is_named(seen: dict[str, Any]) -> None:
+    """Its own line, and each dependency on it."""
+    assert "  - id: sort\n" in seen["text"]
+    assert "    depends_on: [sort]\n    temperature: 0\n" in seen["text"]
+    assert "classify" not in seen["text"]

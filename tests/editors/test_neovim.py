@@ -14,8 +14,8 @@ from tests.conftest import ROOT
 from tests.editors.documents import NAME, drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.lua"
-ACTS = ("diagnose", "hover", "outline", "define", "fix", "type")
-NEWER = ("colours",)
+ACTS = ("diagnose", "hover", "outline", "define", "fix", "type", "complete", "rename")
+NEWER = ("colours", "hints")
 """What only the newer one can do."""
 
 
@@ -99,3 +99,23 @@ def test_typing_behind_an_emoji_is_underlined_in_its_place(seen: dict[str, Any])
 def test_names_in_templates_have_colours(new: dict[str, Any]) -> None:
     """A state key inside a text is a variable, not part of the text."""
     assert new["colours"] == ["variable"]
+
+
+def test_a_dependency_is_completed(seen: dict[str, Any]) -> None:
+    """The names of the other steps are offered, the step itself is not; the chosen one stands where it should."""
+    assert seen["offers"] == ["answer", "classify"]
+    assert seen["chosen"] == "classify"
+    assert seen["completed"] == "    depends_on: [classify]"
+
+
+def test_a_step_is_renamed_where_it_is_named(seen: dict[str, Any]) -> None:
+    """Its own line, and each dependency on it."""
+    assert "  - id: sort\n" in seen["text"]
+    assert "    depends_on: [sort]\n    temperature: 0\n" in seen["text"]
+    assert "classify" not in seen["text"]
+
+
+def test_hints_stand_in_the_text(new: dict[str, Any]) -> None:
+    """The layer of each step, and the model that it inherits."""
+    assert [hint for hint in new["hints"] if hint.startswith("layer")] == ["layer 1", "layer 2", "layer 2"]
+    assert "gpt-4o-mini (mock)" in new["hints"]
