@@ -69,6 +69,7 @@ def capabilities(client: Client) -> dict[str, Any]:
             "full": {"delta": True},
         },
         "inlayHintProvider": {"resolveProvider": False},
+        "callHierarchyProvider": True,
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     if client.literal_actions:
