@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ class Overrides:
     model: str | None = None
     stream: bool = False
     responses: str | None = None
+    budget: float | None = None
 
     def config(self) -> dict[str, Any]:
         """Return the keys of `config` that change."""
@@ -42,6 +44,8 @@ class Overrides:
             changed["provider"] = self.provider
         if self.model is not None:
             changed["model"] = self.model
+        if self.budget is not None:
+            changed["budget_usd"] = self.budget
         if self.stream:
             changed["stream"] = True
         if self.responses is not None:
@@ -52,6 +56,12 @@ class Overrides:
 
 def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
     return tuple(parse_pair(value) for value in values)
+
+
+def _money(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 <= value < math.inf:
+        raise UsageError(f"`--budget {value:g}` is no sum of money; give US dollars, such as 0.50")
+    return value
 
 
 def _name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -72,6 +82,14 @@ def _name(context: click.Context, parameter: click.Parameter, value: str | None)
 )
 @click.option("-p", "--provider", metavar="NAME", callback=_name, help="Instead of the file's config.provider.")
 @click.option("-m", "--model", metavar="NAME", callback=_name, help="Instead of the file's config.model.")
+@click.option(
+    "-b",
+    "--budget",
+    type=float,
+    callback=_money,
+    metavar="USD",
+    help="What the run may spend, instead of config.budget_usd.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
 @click.option(
@@ -88,6 +106,7 @@ def command(
     state_files: tuple[str, ...],
     provider: str | None,
     model: str | None,
+    budget: float | None,
     as_json: bool,
     stream: bool,
     mock_responses: str | None,
@@ -97,14 +116,14 @@ def command(
 ) -> None:
     """Check a workflow and run it. FILE may be `-` for standard input.
 
-    Exit codes: 0 success; 1 failed, or the file is refused; 2 wrong usage; 130 interrupted.
+    Exit codes: 0 success; 1 failed, out of time, over budget, or the file is refused; 2 wrong usage; 130 interrupted.
     """
     if mock_responses is not None and provider not in (None, "mock"):
         raise UsageError(f"`--mock-responses` and `--provider {provider}` contradict each other; give one of them")
     if as_json and events == "-":
         raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
     document = checked(file, stdin_filename, color)
-    overrides = Overrides(provider, model, stream, mock_responses)
+    overrides = Overrides(provider, model, stream, mock_responses, budget)
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
     from agentloom.cli.running import Output, run_to_the_end  # needs pydantic and an event loop
 

@@ -1,28 +1,118 @@
-"""One attempt of an operation: run its executor, and make a value of whatever comes out."""
+"""Performing an operation: attempts, each within its time, waits between them, and a value out of whatever comes of it."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
+from math import inf
+from random import random
 
-from agentloom.core.events import EventStream
+import anyio
+
+from agentloom.backoff import Backoff
+from agentloom.core.events import EventStream, StepRetrying
 from agentloom.core.failures import failed
 from agentloom.core.kinds import Attempt, Executor, Services
-from agentloom.core.results import StepResult
-from agentloom.core.runner import Op
+from agentloom.core.limits import Limits, add_usage
+from agentloom.core.results import NO_USAGE, StepResult
+from agentloom.core.runner import Halt, Op
+from agentloom.errors import ProviderError
+
+log = logging.getLogger(__name__)
 
 
-async def attempt_once(executor: Executor, op: Op, services: Services, stream: EventStream) -> StepResult:
+async def perform(
+    executor: Executor,
+    op: Op,
+    services: Services,
+    stream: EventStream,
+    limits: Limits,
+    max_retries: int,
+    chance: Callable[[], float] = random,
+) -> StepResult:
     """Return the outcome of an operation; never raises but when it is cancelled.
 
-    There is one attempt: this version refuses workflows that ask for more, so that none is silently left out.
+    ``max_retries`` holds for steps without a number of their own. Costs and tokens of all attempts count in the result, the warnings
+    are those of the last one.
     """
+    retry = op.step.retry
+    attempts = 1 + (max_retries if retry.max_retries is None else retry.max_retries)
+    backoff = Backoff(retry.backoff_base, retry.backoff_max, retry.jitter)
+    began = anyio.current_time()
+    cost, usage = 0.0, NO_USAGE
+    number = 1
+    while True:
+        attempt = Attempt(op.path, number, stream)
+        outcome, error = await _once(executor, op, services, limits, attempt)
+        cost += outcome.cost_usd
+        usage = add_usage(usage, outcome.token_usage)
+        if not _again(outcome, number, attempts, limits):
+            break
+        asked = error.retry_after if isinstance(error, ProviderError) else None
+        wait = backoff.delay(number, chance(), asked)
+        log.warning(
+            "Step '%s' failed (attempt %d/%d), retrying in %.1fs: %s",
+            op.path, number, attempts, wait, outcome.error,
+        )  # fmt: skip
+        await stream.emit(
+            StepRetrying(step=op.path, attempt=number, attempts=attempts, wait_s=wait, error=outcome.error or "")
+        )
+        with anyio.CancelScope(deadline=limits.deadline) as scope:
+            await anyio.sleep(wait)
+        if scope.cancelled_caught:
+            outcome = _out_of_time(op, limits)
+            break
+        number += 1
+    took = (anyio.current_time() - began) * 1000
+    return replace(
+        outcome,
+        duration_ms=took,
+        warnings=tuple(attempt.warnings),
+        attempts=number,
+        cost_usd=cost,
+        token_usage=usage,
+    )
+
+
+def _again(outcome: StepResult, number: int, attempts: int, limits: Limits) -> bool:
+    """Tell whether another attempt follows."""
+    if not outcome.failed or number >= attempts or outcome.error_classification != "transient":
+        return False
+    return limits.ledger.exceeded is None and anyio.current_time() < limits.deadline
+
+
+async def _once(
+    executor: Executor, op: Op, services: Services, limits: Limits, attempt: Attempt
+) -> tuple[StepResult, Exception | None]:
+    """Perform one attempt within the step's time and the run's; return its outcome, and what it raised."""
     assert executor.run is not None
-    attempt = Attempt(op.path, 1, stream)
-    began = perf_counter()
+    own = anyio.current_time() + op.step.timeout if op.step.timeout else inf
+    raised: Exception | None = None
+    outcome: StepResult | None = None
     try:
-        outcome = await executor.run(op, services, attempt)
-    except Exception as error:
-        outcome = failed(op.step.id, error, op.step.retry.retryable_status_codes)
-    took = (perf_counter() - began) * 1000
-    return replace(outcome, duration_ms=took, warnings=tuple(attempt.warnings))
+        with anyio.CancelScope(deadline=min(own, limits.deadline)) as scope:
+            try:
+                outcome = await executor.run(op, services, attempt)
+            except Exception as error:
+                raised = error
+                outcome = failed(op.step.id, error, op.step.retry.retryable_status_codes)
+    finally:
+        # Also of an attempt that is stopped because the run is: what it spent was spent.
+        if executor.kind != "child":  # a child's steps have counted theirs
+            limits.ledger.add(attempt.cost, attempt.usage)
+    if outcome is None or scope.cancelled_caught:
+        raised = None
+        if limits.deadline <= own:
+            outcome = _out_of_time(op, limits)
+        else:
+            text = f"Step timed out after {float(op.step.timeout or 0)}s"
+            outcome = StepResult(op.step.id, "timeout", error=text, error_classification="transient")
+    if executor.kind != "child":
+        return replace(outcome, cost_usd=attempt.cost, token_usage=attempt.usage), raised
+    return outcome, raised
+
+
+def _out_of_time(op: Op, limits: Limits) -> StepResult:
+    """Return the result of a step that was running when the run's time was over."""
+    return StepResult(op.step.id, "timeout", error=limits.error(Halt.TIMEOUT), error_classification="permanent")

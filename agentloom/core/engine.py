@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.core.attempt import attempt_once
+from agentloom.core.attempt import perform
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
 from agentloom.core.interpreter import interpret
 from agentloom.core.kinds import ChildResult, Services, Tools
+from agentloom.core.limits import Limits, limits_of
 from agentloom.core.local import LocalRunner
 from agentloom.core.plain import plain
 from agentloom.core.preparation import Prepared, prepare
-from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult, total_usage
-from agentloom.core.runner import Op
+from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult
+from agentloom.core.runner import Halt, Op
 from agentloom.core.state import STEPS, State
 from agentloom.errors import UnsupportedFeature, UsageError
 from agentloom.providers.gateway import ProviderGateway
@@ -89,13 +91,13 @@ class WorkflowEngine:
         self._runs += 1
         stream = EventStream(self.run_id, self._on_event)
         plan = prepared.plan
-        began = perf_counter()
+        began = anyio.current_time()
         await stream.emit(RunStarted(workflow=plan.workflow, steps=sum(map(len, plan.layers)), layers=len(plan.layers)))
-        results, final_state = await self._interpret(prepared, given, stream, "")
-        status, error = outcome_of(results)
-        usage = total_usage(results)
-        cost = sum(result.cost_usd for result in results.values())
-        took = (perf_counter() - began) * 1000
+        limits = limits_of(plan.budget_usd, plan.timeout)
+        results, final_state, halt = await self._interpret(prepared, given, stream, "", limits)
+        status, error = outcome_of(results, halt, limits)
+        usage, cost = limits.ledger.usage, limits.ledger.spent
+        took = (anyio.current_time() - began) * 1000
         await stream.emit(
             RunFinished(
                 status=status,
@@ -118,20 +120,27 @@ class WorkflowEngine:
         )
 
     async def _interpret(
-        self, prepared: Prepared, given: Mapping[str, JSON], stream: EventStream, prefix: str
-    ) -> tuple[dict[str, StepResult], Mapping[str, JSON]]:
-        """Run a workflow, or a child of one under ``prefix``; return the results in the order of the file, and the final state."""
+        self, prepared: Prepared, given: Mapping[str, JSON], stream: EventStream, prefix: str, limits: Limits
+    ) -> tuple[dict[str, StepResult], Mapping[str, JSON], Halt | None]:
+        """Run a workflow, or a child of one under ``prefix``.
+
+        Return the results in the order of the file, the final state, and why the run ended early if it did.
+        """
+        plan = prepared.plan
 
         async def run_child(op: Op, state: Mapping[str, JSON]) -> ChildResult:
             child = prepared.children[op.step.id]
-            results, final_state = await self._interpret(child, state, stream, f"{op.path}.")
-            return ChildResult(child.plan.workflow, results, final_state, outcome_of(results)[1])
+            below = limits.below(child.plan.budget_usd, child.plan.timeout)
+            results, final_state, halt = await self._interpret(child, state, stream, f"{op.path}.", below)
+            error = outcome_of(results, halt, below)[1]
+            ledger = below.ledger
+            return ChildResult(child.plan.workflow, results, final_state, error, halt, ledger.spent, ledger.usage)
 
-        async def perform(op: Op) -> StepResult:
-            return await attempt_once(BY_TYPE[op.step.type], op, services, stream)
+        async def perform_one(op: Op) -> StepResult:
+            return await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries)
 
         services = Services(
-            workflow=prepared.plan.workflow,
+            workflow=plan.workflow,
             provider=prepared.provider,
             model=prepared.model,
             stream=prepared.stream,
@@ -141,14 +150,21 @@ class WorkflowEngine:
         )
         # The workflow's own values are copied: it may run again, and the state is its result's.
         state = State({**plain(prepared.state, "state"), **given})
-        runner = LocalRunner(stream, perform, prepared.plan.max_concurrent_steps)
-        progress = await interpret(prepared.plan, state, runner, BY_TYPE, prefix)
-        results = {name: progress.results[name] for name in prepared.plan.needs if name in progress.results}
-        return results, state.root
+        runner = LocalRunner(stream, perform_one, plan.max_concurrent_steps, may_start=lambda: limits.before() is None)
+        progress = await interpret(plan, state, runner, BY_TYPE, prefix, limits)
+        results = {name: progress.results[name] for name in plan.needs if name in progress.results}
+        return results, state.root, progress.halt
 
 
-def outcome_of(results: Mapping[str, StepResult]) -> tuple[RunStatus, str | None]:
-    """Return how a run with these results ended, and what went wrong in one line."""
+def outcome_of(results: Mapping[str, StepResult], halt: Halt | None, limits: Limits) -> tuple[RunStatus, str | None]:
+    """Return how a run with these results ended, and what went wrong in one line.
+
+    Going over the budget outranks running out of time, and that outranks failing.
+    """
+    if halt is Halt.BUDGET:
+        return "budget_exceeded", limits.error(halt)
+    if halt is Halt.TIMEOUT:
+        return "timeout", limits.error(halt)
     bad = [result for result in results.values() if result.failed]
     if not bad:
         return "success", None

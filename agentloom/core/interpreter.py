@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agentloom.core.events import StepFinished, StepSkipped, StepStarted
 from agentloom.core.kinds import EVERYTHING, Executor
 from agentloom.core.plan import Plan, Skip, skip_of
 from agentloom.core.results import JSON, StepResult
-from agentloom.core.runner import Op, Runner, Verdict
+from agentloom.core.runner import Halt, Op, Runner, Verdict
 from agentloom.core.state import STEPS, State
 from agentloom.errors import StateWriteError
 from agentloom.language.paths import Part
@@ -23,27 +23,56 @@ if TYPE_CHECKING:
     from agentloom.model.workflow import Step
 
 
+class Guard(Protocol):
+    """Says when a run has to end early."""
+
+    def before(self) -> Halt | None:
+        """Tell why a step may not start."""
+        ...
+
+    def after(self) -> Halt | None:
+        """Tell why the run has to stop after a step ended."""
+        ...
+
+
+class Unlimited:
+    """No limits at all."""
+
+    def before(self) -> Halt | None:
+        """Every step may start."""
+        return None
+
+    def after(self) -> Halt | None:
+        """No run has to stop."""
+        return None
+
+
 @dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Progress:
     """How far a run is: the results so far, in the order in which they were decided, and why steps were skipped."""
 
     results: dict[str, StepResult] = field(default_factory=dict)
     skips: dict[str, Skip] = field(default_factory=dict)
-    stopped: bool = False
+    halt: Halt | None = None
 
 
 async def interpret(
-    plan: Plan, state: State, runner: Runner, executors: Mapping[str, Executor], prefix: str = ""
+    plan: Plan,
+    state: State,
+    runner: Runner,
+    executors: Mapping[str, Executor],
+    prefix: str = "",
+    limits: Guard | None = None,
 ) -> Progress:
     """Run a plan on ``state``, which is changed; paths begin with ``prefix``.
 
     A layer reads the state as it stood when the layer began. What its steps give is merged when all of them have ended, in the order
-    of the file.
+    of the file. ``limits`` says when the run's money or time is over; nothing starts then.
     """
     progress = Progress()
     for number, layer in enumerate(plan.layers, 1):
-        await _layer(number, layer, plan, progress, state, runner, executors, prefix)
-        if progress.stopped:
+        await _layer(number, layer, plan, progress, state, runner, executors, prefix, limits or Unlimited())
+        if progress.halt is not None:
             break
     return progress
 
@@ -57,6 +86,7 @@ async def _layer(
     runner: Runner,
     executors: Mapping[str, Executor],
     prefix: str,
+    limits: Guard,
 ) -> None:
     """Decide about each step of a layer, have the batch performed, and merge what comes back."""
     arrived: dict[str, StepResult] = {}
@@ -68,6 +98,9 @@ async def _layer(
             progress.skips[step.id] = skip
             progress.results[step.id] = StepResult(step.id, "skipped", error=skip.error, attempts=0)
             await runner.emit(StepSkipped(step=prefix + step.id, error=skip.error))
+            continue
+        progress.halt = progress.halt or limits.before()
+        if progress.halt is not None:
             continue
         executor = executors[step.type]
         # A path that the state is going to refuse anyway fails the step before it costs anything. Where a sibling may still change
@@ -87,10 +120,19 @@ async def _layer(
 
     def settle(op: Op, outcome: StepResult) -> Verdict:
         arrived[op.step.id] = outcome
+        halt = limits.after()
+        if halt is Halt.BUDGET:
+            progress.halt = halt
+            return Verdict.STOP
+        if halt is Halt.TIMEOUT and outcome.status == "timeout":
+            progress.halt = progress.halt or halt
+            return Verdict.DRAIN
         return Verdict.GO
 
-    if batch:
+    if batch and progress.halt is None:
         await runner.perform(batch, settle)
+        if any(op.step.id not in arrived for op in batch):
+            progress.halt = progress.halt or limits.before()
     for step in layer:
         outcome = arrived.get(step.id)
         if outcome is None:

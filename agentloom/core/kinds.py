@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from agentloom.core.events import EventStream, StepDelta
-from agentloom.core.results import JSON, StepResult
-from agentloom.core.runner import Op, OpKind
+from agentloom.core.limits import add_usage
+from agentloom.core.results import JSON, NO_USAGE, StepResult
+from agentloom.core.runner import Halt, Op, OpKind
 from agentloom.language.paths import Part
+from agentloom.providers.base import Usage
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.records import record
 
@@ -39,12 +41,18 @@ class RunChild(Protocol):
 
 @record()
 class ChildResult:
-    """How a child workflow ended: the results of its steps, its final state, and in one line what went wrong."""
+    """How a child workflow ended: the results of its steps, its final state, and in one line what went wrong.
+
+    ``halt`` says that its money or its time was over. ``cost_usd`` and ``usage`` count every call, those of failed attempts too.
+    """
 
     workflow: str
     step_results: Mapping[str, StepResult]
     final_state: Mapping[str, JSON]
     error: str | None
+    halt: Halt | None = None
+    cost_usd: float = 0.0
+    usage: Usage = NO_USAGE
 
 
 @record()
@@ -61,12 +69,14 @@ class Services:
 
 
 class Attempt:
-    """One attempt of one operation: takes the pieces of a streamed reply and the warnings."""
+    """One attempt of one operation: takes the pieces of a streamed reply, the warnings, and what is spent."""
 
-    __slots__ = ("_number", "_path", "_seq", "_stream", "warnings")
+    __slots__ = ("_number", "_path", "_seq", "_stream", "cost", "usage", "warnings")
 
     def __init__(self, path: str, number: int, stream: EventStream) -> None:
         self.warnings: list[str] = []
+        self.cost = 0.0
+        self.usage = NO_USAGE
         self._path = path
         self._number = number
         self._stream = stream
@@ -77,6 +87,11 @@ class Attempt:
         seq = self._seq
         self._seq += 1
         await self._stream.emit(StepDelta(step=self._path, text=text, attempt=self._number, seq=seq))
+
+    def spend(self, cost: float, usage: Usage) -> None:
+        """Count a call that was made: its cost in US dollars, its tokens."""
+        self.cost += cost
+        self.usage = add_usage(self.usage, usage)
 
     def warn(self, message: str) -> None:
         """Log a warning and keep it for the step's result."""

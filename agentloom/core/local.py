@@ -16,7 +16,8 @@ Perform = Callable[[Op], Awaitable[Outcome]]
 class LocalRunner:
     """Performs the batches of one workflow. ``perform_one`` never raises but when it is cancelled.
 
-    ``recorded`` are outcomes that exist already, by path; their operations are settled first and don't run.
+    ``recorded`` are outcomes that exist already, by path; their operations are settled first and don't run. ``may_start`` is asked before
+    each operation.
     """
 
     def __init__(
@@ -25,11 +26,14 @@ class LocalRunner:
         perform_one: Perform,
         limit: int,
         recorded: Mapping[str, Outcome] | None = None,
+        may_start: Callable[[], bool] = lambda: True,
     ) -> None:
         self.run_id = stream.run_id
         self._stream = stream
         self._perform_one = perform_one
         self._limit = limit
+        self._may_start = may_start
+        self._drained = False
         self._recorded: dict[str, Outcome] = dict(recorded or {})
 
     async def emit(self, event: RunEvent) -> None:
@@ -43,8 +47,9 @@ class LocalRunner:
             outcome = self._recorded.get(op.path)
             if outcome is None:
                 waiting.append(op)
-            elif settle(op, outcome) is Verdict.STOP:
+            elif settle(op, outcome) is not Verdict.GO:
                 return
+        self._drained = False
         waiting.sort(key=lambda op: op.path)
         workers = min(self._limit, len(waiting))
         todo = iter(waiting)
@@ -60,6 +65,8 @@ class LocalRunner:
         watched = self._stream.watched
         for op in todo:
             await anyio.lowlevel.checkpoint()
+            if self._drained or not self._may_start():
+                return
             if watched:
                 await self._stream.emit(StepStarted(step=op.path, type=op.step.type, layer=op.layer))
             outcome = await self._perform_one(op)
@@ -72,5 +79,6 @@ class LocalRunner:
                 # The result counts, so it is told, also when its own verdict has just cancelled this task.
                 with anyio.CancelScope(shield=verdict is Verdict.STOP):
                     await self._stream.emit(finished(op.path, outcome))
-            if verdict is Verdict.STOP:
+            if verdict is not Verdict.GO:
+                self._drained = True
                 return

@@ -33,6 +33,9 @@ class Plan:
     routers: Mapping[str, bool]
     outputs: Mapping[str, tuple[Part, ...]]
     max_concurrent_steps: int
+    max_retries: int
+    budget_usd: float | None
+    timeout: float | None
 
 
 @record()
@@ -89,6 +92,9 @@ def make_plan(workflow: Workflow) -> Plan:
         routers={step.id: True for step in steps if step.type == "router"},
         outputs={step.id: _output(step.id, step.output) for step in steps if step.output is not None},
         max_concurrent_steps=workflow.config.max_concurrent_steps,
+        max_retries=workflow.config.max_retries,
+        budget_usd=workflow.config.budget_usd,
+        timeout=workflow.config.timeout,
     )
 
 

@@ -99,17 +99,8 @@ class _Preparation:
         if executor is None:
             yield f"`type: {step.type}`"
             return
-        if step.retry.max_retries is None and step.retry.model_fields_set & _RETRY_FIELDS:
-            yield "`retry`"
-        elif step.retry.max_retries:
-            yield "`retry.max_retries`"
-        if step.timeout:
-            yield "`timeout`"
         for field in executor.unsupported(step):
             yield f"`{field}`"
-
-
-_RETRY_FIELDS = {"backoff_base", "backoff_max", "jitter", "retryable_status_codes"}
 
 
 def _child(step: SubworkflowStep, document: WorkflowDocument | None) -> WorkflowDocument | Workflow:
@@ -127,18 +118,8 @@ def _child(step: SubworkflowStep, document: WorkflowDocument | None) -> Workflow
 
 
 def unsupported_settings(workflow: Workflow) -> Iterator[str]:
-    """Yield the settings of a workflow that ask for what isn't built yet.
-
-    The default of `config.max_retries` is no such request: until retries are built, a step without a `retry` of its own has one
-    attempt. A number that the file sets is.
-    """
+    """Yield the settings of a workflow that ask for what isn't built yet."""
     config = workflow.config
-    if "max_retries" in config.model_fields_set and config.max_retries > 0:
-        yield "`config.max_retries`"
-    if config.budget_usd is not None:
-        yield "`config.budget_usd`"
-    if config.timeout:
-        yield "`config.timeout`"
     if config.sandbox.enabled:
         yield "`config.sandbox.enabled`"
     if config.capture_prompts:

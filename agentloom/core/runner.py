@@ -37,10 +37,19 @@ class Op:
 Outcome: TypeAlias = StepResult
 
 
+class Halt(Enum):
+    """Why a run starts nothing more: its money or its time is over."""
+
+    BUDGET = "budget_exceeded"
+    TIMEOUT = "timeout"
+
+
 class Verdict(Enum):
     """What the interpreter says to an outcome."""
 
     GO = "go"
+    DRAIN = "drain"
+    """Start nothing more; what is running ends by itself."""
     STOP = "stop"
     """Cancel what is running and start nothing more."""
 
@@ -54,8 +63,9 @@ class Runner(Protocol):
     1. A batch comes in the order of the file; a runner may run it in any order, and at the same time.
     2. Outcomes that are recorded already are settled before anything starts, and their operations don't run again.
     3. ``settle`` is called once per outcome, in the order in which they arrive.
-    4. After ``Verdict.STOP`` nothing starts, and what runs is cancelled without an outcome.
-    5. ``perform`` returns when nothing of the batch is running any more.
+    4. After ``Verdict.STOP`` nothing starts, and what runs is cancelled without an outcome. After ``Verdict.DRAIN`` nothing starts.
+    5. An operation that may not start any more, since money or time is over, has no outcome.
+    6. ``perform`` returns when nothing of the batch is running any more.
     """
 
     run_id: str

@@ -64,12 +64,11 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
         prefer=services.provider,
     )
     response = await services.gateway.complete(request, attempt.delta if stream else None)
+    attempt.spend(response.cost_usd, response.usage)
     return StepResult(
         step.id,
         "success",
         output=response.content,
-        token_usage=response.usage,
-        cost_usd=response.cost_usd,
         model=response.model,
         provider=response.provider,
         time_to_first_token_ms=response.time_to_first_token_ms,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from agentloom.core.kinds import EVERYTHING, Attempt, ChildResult, Executor, Reads, Services
-from agentloom.core.results import Classification, StepResult, total_usage
-from agentloom.core.runner import Op
+from agentloom.core.results import Classification, StepResult
+from agentloom.core.runner import Halt, Op
 from agentloom.core.state import STEPS
 from agentloom.errors import StepError
 from agentloom.language.arguments import render_deep
@@ -28,8 +28,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     if STEPS in handed:
         raise StepError("`input.steps` is reserved for step results; use another key")
     child = await services.run_child(op, handed if step.isolated_state else {**op.inputs, **handed})
-    usage = total_usage(child.step_results)
-    cost = sum(result.cost_usd for result in child.step_results.values())
+    usage, cost = child.usage, child.cost_usd
     if child.error is not None:
         return StepResult(
             step.id,
@@ -45,7 +44,9 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
 
 
 def _classification(child: ChildResult) -> Classification:
-    """Tell whether running the child again may help: not if any of its steps failed for good."""
+    """Tell whether running the child again may help: not if its money is gone, or if any of its steps failed for good."""
+    if child.halt is not None:
+        return "permanent" if child.halt is Halt.BUDGET else "transient"
     for_good = any(result.error_classification == "permanent" for result in child.step_results.values())
     return "permanent" if for_good else "transient"
 

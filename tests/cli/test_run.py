@@ -370,3 +370,20 @@ def test_tools_work_from_the_workflow_s_folder(here: Path, call: Call, monkeypat
     state = result(done)["final_state"]
     assert "noise\n" in done.err  # and not between the JSON
     assert (state["note"], state["loud"]) == ("from the note", "FROM THE NOTE")
+
+
+@pytest.mark.parametrize("budget", ["-1", "nan", "inf", "1e999"])
+def test_a_budget_is_a_sum_of_money(call: Call, budget: str) -> None:
+    """Anything else is wrong usage."""
+    done = call("run", str(EXAMPLE), f"--budget={budget}")
+    assert done.code == 2
+    assert "is no sum of money" in done.err
+
+
+def test_a_budget_from_the_command_line(call: Call) -> None:
+    """BU-1, EX-1: it takes the place of the file's own; over it, the exit code is 1."""
+    done = call("run", str(EXAMPLE), "--budget", "0", "--json")
+    assert done.code == 1
+    result = json.loads(done.out)
+    assert (result["status"], result["step_results"]) == ("budget_exceeded", {})
+    assert result["error"] == "Budget exceeded: spent $0.0000 of $0.0000 limit"

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import anyio
-
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent, StepDelta, StepFinished, StepSkipped, StepStarted
 from agentloom.core.results import WorkflowResult
@@ -15,6 +13,7 @@ from agentloom.errors import ProviderError, ToolNotFoundError
 from agentloom.model.workflow import Workflow, build_workflow
 from agentloom.providers.base import OnDelta, Request, Response, Usage
 from agentloom.providers.gateway import ProviderGateway
+from tests.engine.virtual import run_virtual
 
 Tool = Callable[..., Any]
 
@@ -175,9 +174,9 @@ async def play(
 
 
 def run(*args: Any, **options: Any) -> World:
-    """Run ``play`` to its end."""
+    """Run ``play`` to its end, on a clock that jumps."""
 
     async def main() -> World:
         return await play(*args, **options)
 
-    return anyio.run(main)
+    return run_virtual(main)
