@@ -160,7 +160,7 @@ def test_wrong_usage_exits_2_before_anything_runs(here: Path, call: Call, argume
         (b"name: \xff\n", "flow.yaml:1:7: error[AL001] syntax-error: byte 0xFF"),
         (FLOW.replace("provider: mock", "provider: opnai"), "did you mean `openai`?"),
         (FLOW.replace("model: m", "model: m, responses_file: gone.json"), "gone.json"),
-        (FLOW.replace("model: m", "model: m, budget_usd: 1"), "not supported by this version yet: `config.budget_usd`"),
+        (FLOW.replace("model: m", "model: m, capture_prompts: true"), "by this version yet: `config.capture_prompts`"),
         (FLOW + "  - {id: gate, type: approval_gate}\n", "step `gate`: `type: approval_gate`"),
     ],
     ids=["error", "sum", "empty", "syntax", "utf-16", "bytes", "provider", "recording", "unsupported", "gate"],
@@ -373,16 +373,16 @@ def test_tools_work_from_the_workflow_s_folder(here: Path, call: Call, monkeypat
 
 
 @pytest.mark.parametrize("budget", ["-1", "nan", "inf", "1e999"])
-def test_a_budget_is_a_sum_of_money(call: Call, budget: str) -> None:
+def test_a_budget_is_a_sum_of_money(call: Call, here: Path, budget: str) -> None:
     """Anything else is wrong usage."""
-    done = call("run", str(EXAMPLE), f"--budget={budget}")
+    done = call("run", "flow.yaml", f"--budget={budget}")
     assert done.code == 2
     assert "is no sum of money" in done.err
 
 
-def test_a_budget_from_the_command_line(call: Call) -> None:
+def test_a_budget_from_the_command_line(call: Call, here: Path) -> None:
     """BU-1, EX-1: it takes the place of the file's own; over it, the exit code is 1."""
-    done = call("run", str(EXAMPLE), "--budget", "0", "--json")
+    done = call("run", "flow.yaml", "--budget", "0", "--json")
     assert done.code == 1
     result = json.loads(done.out)
     assert (result["status"], result["step_results"]) == ("budget_exceeded", {})
