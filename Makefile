@@ -16,7 +16,7 @@ WORKERS ?= 2
 NODE := tests/schema/node/node_modules
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types pytest dogfood wheel update editors editor-pictures bench bench-lsp setup format clean
+.PHONY: help demo test lint types pytest dogfood wheel update walk editors editor-pictures bench bench-lsp setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ editors: ## install the editors that the tests drive, where that takes no questi
 
 editor-pictures: $(VENV)/.dev ## take the pictures of a real VS Code for the documents (wants Chromium and ripgrep)
 	$(BIN)/python scripts/editor_pictures.py
+
+walk: $(VENV)/.dev ## a long random walk through the language server: WALK=20000 edits in each encoding
+	WALK=$(or $(WALK),20000) $(BIN)/python -m pytest tests/lsp/test_random_walk.py -q --timeout 3600
 
 bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
 	$(BIN)/python benchmarks/run.py

@@ -140,12 +140,14 @@ def _lines_of(text: str, node: Scalar, base: int, offset: int) -> Iterator[Span]
         return
     first, last = line, line
     while first.start > inner.start and (above := _trimmed_line(text, _line_start(text, first.start) - 1, inner)):
-        if above.end == above.start:
+        if (
+            above.end == above.start or above.start >= first.start
+        ):  # blanks at the beginning lead to the same line again
             break
         first = above
     while last.end < inner.end:
         below = _trimmed_line(text, _next_line(text, last.end), inner)
-        if below.end == below.start:
+        if below.end == below.start or below.end <= last.end:
             break
         last = below
     yield Span(first.start, last.end)

@@ -143,7 +143,9 @@ class Closed:
             self._known.pop(key, None)
             return None, None
         kind: FileKind | None = "workflow" if key.named else None
-        checked = self._run_check(Shown(source, "yaml", kind, self._new_memory()))
+        memory = self._new_memory()
+        checked = self._run_check(Shown(source, "yaml", kind, memory))
+        memory.cache = None  # its context lives on in the document
         stamps = {key.path: own, **{file: self._stamp(file) for file in checked.files}}
         small = replace(checked, source=Source(source.uri, ""), document=None)
         known = self._known[key] = _Known(settings, stamps, small)

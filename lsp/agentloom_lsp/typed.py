@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
@@ -23,10 +24,12 @@ from agentloom_lsp.documents import Documents
 from agentloom_lsp.handshake import NAME
 from agentloom_lsp.requests import REQUESTS, Request
 from agentloom_lsp.session import Session
-from agentloom_lsp.wire import CONTENT_MODIFIED, INTERNAL_ERROR, Wire
+from agentloom_lsp.wire import CANCELLED, CONTENT_MODIFIED, INTERNAL_ERROR, Wire
 
 logger = logging.getLogger(__name__)
 
+_one_at_a_time = threading.Lock()
+"""The library fills in its tables when it is first used, and fails when two servers of one process have it do so at once."""
 PLACES = ("position", "range", "positions")
 """Fields of requests that mean places in the text as it was when the client asked."""
 _seen: ContextVar[Source | None] = ContextVar("seen", default=None)
@@ -69,6 +72,21 @@ class RequestProtocol(LanguageServerProtocol):
                 raise
             return self.structure_message({**message, "params": {}})  # left out, where the type wants an object
 
+    def _send_handler_result(self, future: Any, *, msg_id: Any) -> None:
+        """Answer a request. A refusal is an answer, not a failure to be logged."""
+        self._request_futures.pop(msg_id, None)
+        if future.cancelled():
+            self.wire.refuse(msg_id, CANCELLED, "the request was cancelled")
+            return
+        error = future.exception()
+        if isinstance(error, JsonRpcException):
+            self.wire.refuse(msg_id, error.code, error.message)
+        elif error is not None:
+            logger.error("a request could not be answered", exc_info=error)
+            self.wire.refuse(msg_id, INTERNAL_ERROR, "internal error")
+        else:
+            self.wire.answer(msg_id, future.result())
+
     def _send_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
         if error is not None:
             self.wire.refuse(msg_id, error.code, error.message)
@@ -78,7 +96,8 @@ class RequestProtocol(LanguageServerProtocol):
 
 def make_protocol(session: Session) -> RequestProtocol:
     """Return the protocol with every handler in place."""
-    protocol = LanguageServer(NAME, __version__, protocol_cls=RequestProtocol).protocol
+    with _one_at_a_time:
+        protocol = LanguageServer(NAME, __version__, protocol_cls=RequestProtocol).protocol
     assert isinstance(protocol, RequestProtocol)
     protocol.wire = session.wire
     protocol.documents = session.documents
