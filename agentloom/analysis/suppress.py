@@ -83,14 +83,25 @@ def _of_comments(tree: Tree, lines: LineTable, comments: Iterable[Comment]) -> I
                 covers = entry_on(tree, lines.line_span(below))
             else:
                 covers = lines.line_span(lines.line_of(comment.span.start))
-            codes = found["codes"]
-            if codes is None:
+            if found["codes"] is None:
                 at = comment.span.start + found.end()
                 yield Suppression("AL", Span(at, at), comment.span, covers)
                 continue
-            start = comment.span.start + found.start("codes")
-            for word in re.finditer(_WORD, codes):
-                yield Suppression(word[0], Span(start + word.start(), start + word.end()), comment.span, covers)
+            for code, words in _codes_of(found, comment.span.start):
+                yield Suppression(code, words, comment.span, covers)
+
+
+def codes_in(comment: str, start: int) -> Iterator[tuple[str, Span]]:
+    """Yield the codes that a comment names, each with its range; ``start`` is where the comment begins."""
+    for found in re.finditer(DIRECTIVE, comment):
+        if found["codes"] is not None:
+            yield from _codes_of(found, start)
+
+
+def _codes_of(found: re.Match[str], start: int) -> Iterator[tuple[str, Span]]:
+    start += found.start("codes")
+    for word in re.finditer(_WORD, found["codes"]):
+        yield word[0], Span(start + word.start(), start + word.end())
 
 
 def _line_below(lines: LineTable, line: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.analysis.suppress import suppressions
+from agentloom.analysis.suppress import codes_in
 from agentloom.analysis.symbols import Occurrence
 from agentloom.ide.earlier import place_before, span_now
 from agentloom.ide.expressions import word_at
@@ -59,12 +59,14 @@ def _hover(document: WorkflowDocument, offset: int) -> Hover | None:
 def _comment(document: WorkflowDocument, offset: int) -> Hover | None:
     """Return what a code in a suppression comment means."""
     line = document.lines.line_span(document.lines.line_of(offset))
-    if "agentloom:" not in document.source.text[line.start : line.end]:
+    text = document.source.text[line.start : line.end]
+    at = text.rfind("#", 0, offset - line.start)
+    if at < 0 or "agentloom:" not in text:
         return None
-    for mark in suppressions(document.tree, document.lines):
-        if mark.words.contains(offset) and mark.words.end > mark.words.start:
-            prose = names.of_rule(mark.code)
-            return Hover(mark.words, prose) if prose else None
+    for code, span in codes_in(text[at:], line.start + at):
+        hit = hit_at(document, offset) if span.contains(offset) else None
+        if span.contains(offset) and not (hit is not None and isinstance(hit.node, Scalar)):  # no comment, but text
+            return Hover(span, names.of_rule(code))
     return None
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 from agentloom.analysis.context import ToolLike
 from agentloom.analysis.document import Facts, WorkflowDocument
 from agentloom.ide.hits import Hit, block_of, item_shape
-from agentloom.model.catalogue import Block, Field, Shape
+from agentloom.model.catalogue import Block, Field, Shape, catalogue
 from agentloom.syntax.nodes import Mapping, Path
 from agentloom.syntax.values import follow
 
@@ -50,8 +51,14 @@ def tool_of(document: WorkflowDocument, facts: Facts) -> ToolLike | None:
 
 def text_of(block: Block | None, data: Any, kind: str) -> str | None:
     """Return the name of a thing of some kind that a mapping's own fields give."""
-    for key, field in block.fields.items() if block is not None and isinstance(data, dict) else ():
-        mark = field.shape.mark("ref")
-        if mark is not None and mark.of == kind and isinstance(data.get(key), str):
+    for key in _fields_of(block.name, kind) if block is not None and isinstance(data, dict) else ():
+        if isinstance(data.get(key), str):
             return str(data[key])
     return None
+
+
+@cache
+def _fields_of(block: str, kind: str) -> tuple[str, ...]:
+    """Return the fields of a block that name a thing of some kind."""
+    fields = catalogue().blocks[block].fields
+    return tuple(key for key, field in fields.items() if (mark := field.shape.mark("ref")) and mark.of == kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from agentloom.analysis.document import Step, WorkflowDocument
@@ -42,16 +43,26 @@ def shape_of_result(document: WorkflowDocument, step: Step) -> Shape:
 
 def schema_of(step: Step) -> Mapping[str, Any] | None:
     """Return the JSON Schema that a step's reply must fit."""
-    block = step.facts.block
-    for name, field in block.fields.items() if block is not None else ():
-        value = step.facts.data.get(name)
-        inner = catalogue().blocks.get(field.shape.block) if field.shape.block is not None else None
-        if isinstance(value, dict) and inner is not None:
-            for key, described in inner.fields.items():
-                if described.shape.mark("json_schema") and isinstance(value.get(key), dict):
-                    found: Mapping[str, Any] = value[key]
-                    return found
+    block, data = step.facts.block, step.facts.data
+    for name, key in _schema_places(block.name) if block is not None else ():
+        value = data.get(name)
+        found = value.get(key) if isinstance(value, dict) else None
+        if isinstance(found, dict):
+            return found
     return None
+
+
+@cache
+def _schema_places(block: str) -> tuple[tuple[str, str], ...]:
+    """Return where a step of a block may say what its reply must fit: a field, and the key in it that holds the JSON Schema."""
+    known = catalogue().blocks
+    found: list[tuple[str, str]] = []
+    for name, field in known[block].fields.items():
+        inner = known.get(field.shape.block) if field.shape.block is not None else None
+        for key, described in inner.fields.items() if inner is not None else ():
+            if described.shape.mark("json_schema"):
+                found.append((name, key))
+    return tuple(found)
 
 
 def shape_of_child(child: WorkflowDocument | None, return_keys: Any) -> Shape:

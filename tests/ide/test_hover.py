@@ -139,6 +139,26 @@ def test_template_variables_in_every_style(marked: str, word: str, said: str, st
     assert said in found[1]
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("", "At most 4 attempts, by default; waits of up to 17.5 s in all"),
+        ("retry: {max_retries: 0}", "At most one attempt, by its `retry`"),
+        (
+            "retry: {max_retries: 1, jitter: false}, timeout: 90",
+            "waits of up to 2 s in all; each attempt up to 1 min 30 s",
+        ),
+        ("retry: {max_retries: 400, backoff_max: 3600}", "in all"),
+    ],
+)
+def test_the_worst_case_of_a_step(fields: str, said: str) -> None:
+    """How often it may be tried, how long it waits, how long each attempt may take."""
+    step = f"  - {{id: ¦a, type: llm_call, prompt: hi, {fields}}}\n"
+    assert said in told(H + step)[1]
+    router = "  - {id: ¦r, type: router, default: a}\n" + A
+    assert "attempt" not in told(H + router)[1]
+
+
 def test_routes_of_a_writer() -> None:
     """Two branches of a router write one key: each is told with the choice that it needs."""
     text = H + A + ROUTER.format("state.x") + "  - {id: b, type: llm_call, prompt: hi, depends_on: [r], output: o}\n"

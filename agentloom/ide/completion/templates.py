@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.items import Item
 from agentloom.ide.completion.marks import mark_of
-from agentloom.ide.completion.variables import dependency_edits, detail_of, explained, known_paths, rank_of
+from agentloom.ide.completion.variables import MOST_CURED, dependency_edits, detail_of, explained, known_paths, rank_of
 from agentloom.ide.completion.where import Where
 from agentloom.ide.references import Reference, reference_at
 from agentloom.ide.results import Project
@@ -36,7 +36,8 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
     reference = reference_at(where.text.value, where.text.at, bare=bare)
     if reference is None or reference.bracket:
         return
-    for path, known in known_paths(where, reference.head):
+    span = _span(where, reference)
+    for number, (path, known) in enumerate(known_paths(where, reference.head)):
         if reference.head == () and not reference.root:
             written = "state." + format_path(path)
         else:
@@ -45,7 +46,7 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
         ids = reference.head == (RESULTS,) and len(path) == 1
         if ids:
             continue  # a step's result is read by `output` and `status`, which follow
-        edit = _edit(where, reference, path, written + ("." if results else _close(reference)))
+        edit = _edit(span, path, written + ("." if results else _close(reference)))
         edit, quotes = _quoted(where, edit)
         yield Item(
             label=written,
@@ -55,13 +56,13 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
             about=explained(where, (*reference.head, *path), known),
             rank=6 if results else rank_of(known, where.step) + (len(path) > 1),
             filter=_filter(reference, written),
-            additional=(*dependency_edits(where, known), *quotes),
+            additional=(*(dependency_edits(where, known) if number < MOST_CURED else ()), *quotes),
             retrigger=results,
         )
     mark = mark_of(where.shape, "template")
     if mark is not None and mark.of == "webhook" and not reference.root and not reference.head:
         for name, detail in WEBHOOK.items():
-            edit, quotes = _quoted(where, _edit(where, reference, (name,), name + _close(reference)))
+            edit, quotes = _quoted(where, _edit(span, (name,), name + _close(reference)))
             yield Item(name, "state", edit, detail, rank=4, additional=quotes)
 
 
@@ -76,14 +77,16 @@ def _close(reference: Reference) -> str:
     return "" if reference.closed else "}"
 
 
-def _edit(where: Where, reference: Reference, path: tuple[Part, ...], written: str) -> Edit:
-    """Return the edit that writes a path in place of the word that is typed."""
-    span = where.text.span(*reference.span)
+def _span(where: Where, reference: Reference) -> Span:
+    """Return where the word stands that is typed."""
     if reference.span.start == reference.span.end:
-        span = Span(where.offset, where.offset)
-    if isinstance(path[0], int):  # brackets follow without the dot
-        span = Span(span.start - 1, span.end)
-    return Edit(span, written)
+        return Span(where.offset, where.offset)
+    return where.text.span(*reference.span)
+
+
+def _edit(span: Span, path: tuple[Part, ...], written: str) -> Edit:
+    """Return the edit that writes a path in place of the word that is typed; brackets follow without the dot."""
+    return Edit(Span(span.start - 1, span.end) if isinstance(path[0], int) else span, written)
 
 
 def _quoted(where: Where, edit: Edit) -> tuple[Edit, tuple[Edit, ...]]:

@@ -19,6 +19,9 @@ from agentloom.syntax.nodes import Mapping
 MOST_NESTED = 12
 """Names below one name that are offered together with it."""
 
+MOST_CURED = 300
+"""Names in a list for which the missing dependency is worked out."""
+
 LONGEST_VALUE = 40
 
 

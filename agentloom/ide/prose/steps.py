@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentloom.analysis.document import Child, Step, WorkflowDocument
+from agentloom.analysis.effort import effort
 from agentloom.ide.prose.form import Block, Code, Inline, Items, Prose, excerpt, listed, say
 from agentloom.language.paths import format_path
 from agentloom.model.catalogue import catalogue
@@ -15,7 +16,7 @@ def of_step(document: WorkflowDocument, step: Step) -> Prose:
     said: list[Block] = [say("Step ", Code(step.id or "?"), *_kind(step))]
     if step.id is not None and document.by_id.get(step.id) is not step:
         said.append(say("Another step of this name stands above it; that one counts."))
-    items = [*_graph(document, step), *_state(step)]
+    items = [*_graph(document, step), *_state(step), *_worst_case(document, step)]
     if items:
         said.append(Items(tuple(items)))
     child = document.children.get(step.id) if step.id is not None else None
@@ -93,6 +94,44 @@ def _graph(document: WorkflowDocument, step: Step) -> Iterator[tuple[Inline, ...
     )
     if targets:
         yield ("Chooses among ", *listed(targets))
+
+
+_ORIGINS = {
+    "retry": "by its `retry`",
+    "config": "by `config.max_retries`",
+    "default": "by default",
+}
+
+
+def _worst_case(document: WorkflowDocument, step: Step) -> Iterator[tuple[Inline, ...]]:
+    """Yield how often the step may be tried, and how long that may take."""
+    found = effort(document).efforts.get(step.id) if step.id is not None else None
+    if found is None or found.step is not step or found.origin == "type":
+        return
+    attempts = "one attempt" if found.attempts == 1 else f"{found.attempts} attempts"
+    said = f"At most {attempts}, {_ORIGINS[found.origin]}"
+    if found.waits:
+        said += f"; waits of up to {time_words(found.waits)} in all"
+    if found.limit is not None and found.limit > 0:
+        said += f"; each attempt up to {time_words(found.limit)}"
+    yield (said,)
+    if found.inside > found.attempts:
+        yield ("With those inside, up to ", f"{found.inside} attempts of ", Code(".".join(found.path)))
+
+
+def time_words(seconds: float) -> str:
+    """Return a time in two units at most: `17.5 s`, `3 min 20 s`, `2 h 5 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    whole = round(seconds)
+    units = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+    at = next(number for number, (_, size) in enumerate(units) if whole >= size)
+    parts = []
+    for name, size in units[at : at + 2]:
+        if whole // size:
+            parts.append(f"{whole // size} {name}")
+        whole %= size
+    return " ".join(parts)
 
 
 def _is_dependency(key: str) -> bool:
