@@ -73,6 +73,11 @@ def item_of(marked: str, label: str, path: Path | None = None) -> Item:
     return found[0]
 
 
+def explained(marked: str, label: str) -> str:
+    """Return what an editor shows beside an item."""
+    return explain(item_of(marked, label).about, document_of(cut(marked)[0]))
+
+
 def chosen(marked: str, label: str, path: Path | None = None) -> str:
     """Return the text after an item was chosen."""
     item = item_of(marked, label, path)
@@ -316,7 +321,7 @@ def test_tools() -> None:
         assert labels(HEAD + "  - id: use\n" + place) == list(BUILTIN_TOOLS)
     item = item_of(HEAD + "  - id: use\n    type: tool\n    tool_name: ¦\n", "file_read")
     assert item.detail == "Read a text file and return its text"
-    assert "`path`" in explain(item.about)
+    assert "`path`" in explain(item.about, document_of(HEAD))
     agent = HEAD.replace("Be nice.", "Be nice., tools: [file_read, ¦]")
     assert "file_read" not in labels(agent)
     assert "file_write" in labels(agent)
@@ -327,7 +332,7 @@ def test_providers_and_agents() -> None:
     """All that there are, and those of the settings."""
     marked = HEAD.replace("provider: openai", "provider: ¦")
     assert labels(marked)[:3] == ["openai", "anthropic", "google"]
-    assert "OPENAI_API_KEY" in explain(item_of(marked, "openai").about)
+    assert "OPENAI_API_KEY" in explained(marked, "openai")
     assert "house" in labels(marked, None, Settings(providers={"house": {"models": ["house-1"]}}))
     assert "helper" in labels(HEAD + "  - id: use\n    type: agent\n    agent: ¦\n")
 
@@ -341,7 +346,7 @@ def test_models_with_their_price() -> None:
     assert other[0].startswith("claude")
     item = found[names.index("gpt-4o-mini")]
     assert item.detail == "openai · $0.15 in, $0.60 out, per million tokens"
-    assert "per million tokens" in explain(item.about)
+    assert "per million tokens" in explain(item.about, document_of(HEAD))
     assert set(labels(HEAD + "  - id: use\n    type: embed\n    model: ¦\n")) == {
         model.name for model in known_models() if model.kind == "embedding"
     }
@@ -376,7 +381,7 @@ def test_arguments_of_tools() -> None:
     found = offered(TOOL + "    tool_args:\n      ¦\n")
     assert [item.label for item in found] == ["url", "method", "headers", "body", "timeout"]
     assert found[0].detail == "text, needed"
-    assert "The address" in explain(found[0].about)
+    assert "The address" in explain(found[0].about, document_of(HEAD))
     assert "url" not in labels(TOOL + "    tool_args:\n      url: u\n      ¦\n")
     assert "url" not in labels(TOOL + "    tool_args: {url: u, ¦}\n")
     assert labels(TOOL.replace("http_request", "mine") + "    tool_args:\n      ¦\n") == []

@@ -7,17 +7,19 @@ from typing import Any
 
 from agentloom.analysis.context import ToolLike
 from agentloom.diagnostics import Edit
-from agentloom.ide.completion.items import Item, before, indentation, spell
+from agentloom.ide.completion.items import Item, before, escaped, spell
+from agentloom.ide.completion.keys import closing, comma, opening, placed
+from agentloom.ide.completion.layout import layout_of
 from agentloom.ide.completion.marks import mark_of
 from agentloom.ide.completion.where import Where
 from agentloom.ide.owners import text_of
-from agentloom.ide.prose.form import markdown
-from agentloom.ide.prose.names import argument_words, needed_of, of_argument, tool_arguments
+from agentloom.ide.prose.names import argument_words, needed_of, tool_arguments
 from agentloom.ide.result_shapes import read_keys, written_keys
 from agentloom.ide.results import Project
 from agentloom.model.catalogue import Shape
 from agentloom.syntax.nodes import Path
 from agentloom.syntax.quoting import quote
+from agentloom.text import Span
 
 MOST_DEPTH = 20
 
@@ -25,12 +27,16 @@ MOST_DEPTH = 20
 def open_mapping(where: Where) -> Shape | None:
     """Return the shape of the mapping without known keys of which a key is being typed; its path is that of the place.
 
-    A word alone on its line, below a key that may have any value, counts as a key, too.
+    So do a value that can only be a mapping, and a word alone on its line below a key that may have any value.
     """
     if where.kind == "key":
         return where.holder if where.block is None else None
-    alone = where.kind == "value" and where.own_line and where.style == "plain" and not where.glued
-    return where.shape if alone and where.shape is not None and not where.shape.types else None
+    shape = where.shape
+    if where.kind != "value" or shape is None or where.style != "plain":
+        return None
+    if shape.types:
+        return shape if "object" in shape.types and shape.block is None and not where.before else None
+    return shape if where.own_line and not where.glued else None
 
 
 def present(where: Where) -> frozenset[str]:
@@ -68,17 +74,17 @@ def values(where: Where, project: Project | None) -> Iterator[Item]:
     found = _schema(where, where.path[1:])
     if found is None:
         return
-    tool, schema, name = found
+    tool, schema, _ = found
     plain = where.text.scalar is None or where.style == "plain"
     default = schema.get("default")
     for value in _choices(schema):
         detail = "default" if value == default and "default" in schema else ""
-        about = ("text", markdown(of_argument(tool.name, name, schema, False)))
+        about = ("argument", tool.name, *map(str, where.path[1:]))
         if isinstance(value, str):
-            yield Item(value, "value", spell(where, value), detail, about, rank=3)
+            yield Item(value, "value", whole(where, value), detail, about, rank=3)
         elif plain:
             word = "true" if value else "false"
-            yield Item(word, "value", Edit(where.span, before(where) + word), detail, about, rank=3)
+            yield Item(word, "value", Edit(where.span, before(where) + word + comma(where)), detail, about, rank=3)
 
 
 def returned_apply(where: Where) -> bool:
@@ -92,30 +98,30 @@ def returned(where: Where, project: Project | None) -> Iterator[Item]:
     taken = {item.strip("\"'") for item in where.items}
     for name in written_keys(child) if child is not None else ():
         if name not in taken:
-            yield Item(name, "state", spell(where, name), "written by the child", rank=3)
+            yield Item(name, "state", whole(where, name), "written by the child", rank=3)
+
+
+def whole(where: Where, value: str) -> Edit:
+    """Return the edit that makes ``value`` the whole value, with the comma that it needs before what follows in brackets."""
+    edit = spell(where, value)
+    return edit._replace(text=edit.text + comma(where)) if where.flow and where.style == "plain" else edit
 
 
 def key_item(
     where: Where, name: str, detail: str = "", about: tuple[str, ...] = (), rank: int = 5, value: str = ""
 ) -> Item:
-    """Return an item for a key: the blank behind its colon is written too, unless there is a colon."""
-    if where.style == "plain":
-        text = quote(name, where.flow)
-    else:
-        text = spell(where, name).text.removeprefix(before(where))
-    behind = "" if where.colon else ": " + value
-    edit = Edit(where.span, before(where) + text + behind)
-    return Item(
-        name,
-        "key",
-        edit,
-        detail,
-        about,
-        rank,
-        snippet=bool(value) and not where.colon,
-        additional=indentation(where),
-        retrigger=not where.colon and not value,
-    )
+    """Return an item for a key; ``value`` is the snippet that stands behind it, if it has no colon yet."""
+    if where.style != "plain":
+        end = where.span.end + (not where.open)
+        behind = () if where.colon else (Edit(Span(end, end), ": "),)
+        return Item(name, "key", spell(where, name), detail, about, rank, additional=behind)
+    spelled = quote(name, where.flow)
+    if where.colon:
+        return Item(name, "key", Edit(where.span, spelled), detail, about, rank)
+    written = escaped(spelled) if value else spelled
+    text = opening(where, layout_of(where.document, where.offset)) + written + ": " + value + closing(where)
+    edit, extra = placed(where, text)
+    return Item(name, "key", edit, detail, about, rank, snippet=bool(value), additional=extra, retrigger=not value)
 
 
 def _tool_keys(where: Where) -> Iterator[Item]:
@@ -127,7 +133,7 @@ def _tool_keys(where: Where) -> Iterator[Item]:
     for name, described in tool_arguments(schema).items():
         if name in taken:
             continue
-        about = ("text", markdown(of_argument(tool.name, name, described, name in needed)))
+        about = ("argument", tool.name, *map(str, where.path[1:]), name)
         detail = argument_words(described, name in needed)
         kind = described.get("type")
         value = "{$0\\}" if kind == "object" else "[$0]" if kind == "array" else ""

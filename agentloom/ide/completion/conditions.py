@@ -80,7 +80,7 @@ def _members(where: Where, typed: Typed, chain: Chain) -> Iterator[Item]:
                 "state",
                 _edit(where, typed, name),
                 detail_of(where, known, False),
-                about=explained(where, (*chain.parts, *path), known),
+                about=explained(chain.parts, path),
                 rank=rank_of(known, where.step),
                 additional=dependency_edits(where, known),
             )

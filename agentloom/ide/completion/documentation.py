@@ -9,8 +9,11 @@ from agentloom.analysis.document import WorkflowDocument
 from agentloom.ide.completion.where import any_step
 from agentloom.ide.prose import calls, names
 from agentloom.ide.prose.fields import of_block, of_choice, of_field
+from agentloom.ide.prose.files import of_agent
 from agentloom.ide.prose.form import Code, Inline, Prose, markdown, say
+from agentloom.ide.prose.state import of_path
 from agentloom.ide.prose.steps import of_step
+from agentloom.language.paths import PathFault, parse_path
 from agentloom.model.catalogue import STEP, Block, Field, catalogue
 
 Words = tuple[str, ...]
@@ -48,6 +51,36 @@ def _step(words: Words, document: WorkflowDocument | None) -> Prose:
     return of_step(document, step) if document is not None and step is not None else ()
 
 
+def _state(words: Words, document: WorkflowDocument | None) -> Prose:
+    """(path)"""
+    path = parse_path(words[0])
+    return of_path(document, None, path.parts) if document is not None and not isinstance(path, PathFault) else ()
+
+
+def _tool(words: Words, document: WorkflowDocument | None) -> Prose:
+    """(name)"""
+    tool = document.context.tools.get(words[0]) if document is not None else None
+    return names.of_tool(tool.name, tool.description, tool.parameters) if tool is not None else ()
+
+
+def _argument(words: Words, document: WorkflowDocument | None) -> Prose:
+    """(tool, path …)"""
+    tool = document.context.tools.get(words[0]) if document is not None else None
+    if tool is None:
+        return ()
+    schema = tool.parameters
+    for part in words[1:-1]:
+        schema = schema["items"] if part.isdigit() else schema["properties"][part]
+    described, needed = names.tool_arguments(schema)[words[-1]], names.needed_of(schema)
+    return names.of_argument(tool.name, words[-1], described, words[-1] in needed)
+
+
+def _agent(words: Words, document: WorkflowDocument | None) -> Prose:
+    """(name)"""
+    agents = document.head.data.get("agents") if document is not None else None
+    return of_agent(document, words[0], agents[words[0]]) if document is not None and isinstance(agents, dict) else ()
+
+
 def _named(words: Words) -> tuple[Block, Field]:
     block = any_step() if words[0] == STEP else catalogue().blocks[words[0]]
     return block, block.fields[words[1]]
@@ -69,6 +102,10 @@ EXPLAINERS: Mapping[str, Callable[[Words, WorkflowDocument | None], Prose]] = {
     "block": _block,
     "rule": _rule,
     "step": _step,
+    "state": _state,
+    "tool": _tool,
+    "argument": _argument,
+    "agent": _agent,
     "model": lambda words, _: names.of_model(words[0], words[1] if len(words) > 1 else None),
     "provider": lambda words, _: names.of_provider(words[0]),
     "function": lambda words, _: calls.of_function(words[0]),

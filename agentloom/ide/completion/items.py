@@ -16,7 +16,7 @@ ItemKind = Literal[
     "reference", "code",
 ]  # fmt: skip
 
-_BLANK = re.compile(r"\\(?P<escaped>[$}\\])|\$\{[0-9]+:(?P<text>(?:[^}\\]|\\.)*)\}|\$\{?[0-9]+\}?")
+_BLANK = re.compile(r"\\(?P<escaped>[$}\\])|\$\{[0-9]+:(?P<text>(?:[^}\\]|\\.)*)\}|\$[0-9]+|\$\{[0-9]+\}")
 
 
 class Item(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agentloom.analysis.values import valid_values
-from agentloom.ide.completion.items import Item, ItemKind, spell
+from agentloom.ide.completion.arguments import whole
+from agentloom.ide.completion.items import Item, ItemKind
 from agentloom.ide.completion.marks import mark_of
 from agentloom.ide.completion.where import Where
-from agentloom.ide.prose.form import markdown
-from agentloom.ide.prose.names import agent_blocks, of_tool, price_words, provider_summary
+from agentloom.ide.prose.names import price_words, provider_summary
 from agentloom.ide.results import Project
 from agentloom.providers.catalogue import known_models
 from agentloom.providers.table import BY_NAME
@@ -31,7 +31,7 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
     for name in valid_values(where.document, kind, where.step):
         if name not in taken:
             detail, about = _explained(where, kind, name)
-            yield Item(name, _KINDS[kind], spell(where, name), detail, about, rank=3)
+            yield Item(name, _KINDS[kind], whole(where, name), detail, about, rank=3)
 
 
 def models_apply(where: Where) -> bool:
@@ -49,11 +49,11 @@ def models(where: Where, project: Project | None) -> Iterator[Item]:
     for name in valid_values(where.document, "model", where.step):
         model = known.get(name)
         if model is None:
-            yield Item(name, "model", spell(where, name), "from the settings", ("model", name, chosen or ""), rank=2)
+            yield Item(name, "model", whole(where, name), "from the settings", ("model", name, chosen or ""), rank=2)
         elif (model.kind == "embedding") == embedding:
             first = spec is None or (spec.match != "any" and spec.serves(name))
             detail = f"{model.provider} · {price_words(model.price)}"
-            yield Item(name, "model", spell(where, name), detail, ("model", name, chosen or ""), rank=3 if first else 6)
+            yield Item(name, "model", whole(where, name), detail, ("model", name, chosen or ""), rank=3 if first else 6)
 
 
 def provider_of(where: Where) -> str | None:
@@ -78,11 +78,11 @@ def _explained(where: Where, kind: str, name: str) -> tuple[str, tuple[str, ...]
         if tool is None:
             return "", ()
         summary = tool.description.split(". ")[0].split("; ")[0].rstrip(".")
-        return summary, ("text", markdown(of_tool(tool.name, tool.description, tool.parameters)))
+        return summary, ("tool", name)
     if kind == "provider":
         return provider_summary(name), ("provider", name)
     agents = document.head.data.get("agents")
     data = agents.get(name) if isinstance(agents, Mapping) else None
     if isinstance(data, str):
         return data, ()
-    return "", ("text", markdown(tuple(agent_blocks(data)))) if isinstance(data, Mapping) else ()
+    return "", ("agent", name)

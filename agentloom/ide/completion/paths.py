@@ -44,7 +44,7 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
             "state",
             _edit(where, Span(reference.span.start + lead, reference.span.end + lead), written),
             detail_of(where, known, False),
-            explained(where, (*reference.head, *path), known),
+            explained(reference.head, path),
             rank_of(known, where.step),
             additional=dependency_edits(where, known) if reads else (),
         )

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from agentloom.diagnostics import Edit
-from agentloom.ide.completion.arguments import key_item, open_mapping, present
-from agentloom.ide.completion.items import Item, before, spell
+from agentloom.ide.completion.arguments import key_item, open_mapping, present, whole
+from agentloom.ide.completion.items import Item, before
+from agentloom.ide.completion.keys import comma
 from agentloom.ide.completion.marks import mark_of
 from agentloom.ide.completion.where import Where
 from agentloom.ide.results import Project
@@ -110,7 +111,7 @@ def values(where: Where, project: Project | None) -> Iterator[Item]:
                 yield _value(where, name)
     elif keyword in ("additionalProperties", "uniqueItems") and not listed and where.style == "plain":
         for word in ("true", "false"):
-            yield Item(word, "value", Edit(where.span, before(where) + word), rank=3)
+            yield Item(word, "value", Edit(where.span, before(where) + word + comma(where)), rank=3)
 
 
 def position_of(path: Path) -> Position:
@@ -170,4 +171,4 @@ def _data(where: Where, holder: Path) -> Mapping[str, Any]:
 
 
 def _value(where: Where, name: str) -> Item:
-    return Item(name, "value", spell(where, name), rank=3)
+    return Item(name, "value", whole(where, name), rank=3)

@@ -53,7 +53,7 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
             kind="state",
             edit=edit,
             detail=detail_of(where, known, False),
-            about=explained(where, (*reference.head, *path), known),
+            about=explained(reference.head, path),
             rank=6 if results else rank_of(known, where.step) + (len(path) > 1),
             filter=_filter(reference, written),
             additional=(*(dependency_edits(where, known) if number < MOST_CURED else ()), *quotes),

@@ -10,10 +10,9 @@ from agentloom.analysis import edits
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.where import Where
-from agentloom.ide.prose.form import Items, Prose, excerpt, markdown, say
 from agentloom.ide.prose.state import writer_words
 from agentloom.ide.state_paths import RESULTS, Known, names_below
-from agentloom.language.paths import Part, is_name
+from agentloom.language.paths import Part, format_path, is_name
 from agentloom.syntax.nodes import Mapping
 
 MOST_NESTED = 12
@@ -74,15 +73,9 @@ def detail_of(where: Where, known: Known, dependency: bool) -> str:
     return " · ".join(words)
 
 
-def explained(where: Where, path: tuple[Part, ...], known: Known) -> tuple[str, ...]:
-    """Return what is told beside a name: all its writers, where there are several, and a value that is long."""
-    said: Prose = ()
-    if len(known.writers) > 1:
-        items = tuple((writer_words(where.document, writer),) for writer in known.writers[:8])
-        said = (say("Written by"), Items(items))
-    if known.given and len(_json(known.value)) > LONGEST_VALUE:
-        said = (*said, say("Begins as"), excerpt(_json(known.value, 2), "json"))
-    return ("text", markdown(said)) if said else ()
+def explained(head: tuple[Part, ...], path: tuple[Part, ...]) -> tuple[str, ...]:
+    """Return what is to be told beside a path."""
+    return ("state", format_path((*head, *path)))
 
 
 def dependency_edits(where: Where, known: Known) -> tuple[Edit, ...]:
@@ -129,5 +122,5 @@ def _can_depend(where: Where) -> bool:
     return where.step is not None and where.step.id is not None
 
 
-def _json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str, indent=indent)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
