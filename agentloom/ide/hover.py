@@ -53,7 +53,11 @@ def _hover(document: WorkflowDocument, offset: int) -> Hover | None:
         return _alias(hit)
     if not isinstance(hit.node, Scalar):
         return None
-    return _key(hit, hit.node) if hit.is_key else _value(hit, hit.node, offset)
+    inside = _inside(hit, hit.node)
+    at = max(inside.start, min(offset, inside.end))
+    found = _key(hit, hit.node) if hit.is_key else _value(hit, hit.node, at)
+    # On a quote stands what is quoted, with its quotes.
+    return found._replace(span=hit.span) if found is not None and not found.span.contains(offset) else found
 
 
 def _comment(document: WorkflowDocument, offset: int) -> Hover | None:
@@ -192,7 +196,8 @@ def _state(hit: Hit, place: Occurrence, at: int) -> Hover | None:
 def _expression(hit: Hit, node: Scalar, at: int) -> Hover | None:
     """Return what a function, a method or a word of a condition does."""
     word = word_at(node.value, value_offset(node, at))
-    if word is None:
+    span = text_span(node, *word.span) if word is not None else None
+    if word is None or span is None or not span.contains(at):
         return None
     prose: Prose = ()
     if word.role == "function":
@@ -205,7 +210,7 @@ def _expression(hit: Hit, node: Scalar, at: int) -> Hover | None:
         prose = calls.of_root(word.text) or calls.of_type(word.text)
         if word.text == node.value.strip() and not prose and hit.field is not None:
             prose = fields.of_field(hit.block, hit.field)
-    return Hover(text_span(node, *word.span).shift(hit.base), prose) if prose else None
+    return Hover(span.shift(hit.base), prose) if prose else None
 
 
 def _choice(hit: Hit, node: Scalar, shape: Shape) -> Hover | None:

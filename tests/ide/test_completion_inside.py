@@ -305,6 +305,13 @@ def test_what_choosing_writes_in_a_condition(typed: str, label: str, written: st
     assert line(ROUTER + f"        expression: {typed}\n", label) == f"        expression: {written}"
 
 
+def test_in_the_margin_nothing_can_be_written() -> None:
+    """In the indentation of a further line of a text."""
+    assert labels(ROUTER + "        expression: >-\n    ¦      state.x and\n          state.y\n") == []
+    assert "state" in labels(ROUTER + "        expression: >-\n          ¦state.x and\n")
+    assert labels(ROUTER + "        expression: state.x and\n    ¦      state.y\n") == []
+
+
 def test_an_agent_ends_its_turn_on_its_reply() -> None:
     """In `exit_condition` there is `reply`, and no `steps`."""
     found = labels(HEAD.replace("Be nice.}", "Be nice., loop_policy: {exit_condition: \"'x' in ¦\"}}"))

@@ -8,13 +8,14 @@ import pytest
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
-from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.document import FileKind, WorkflowDocument
 from agentloom.analysis.settings import Settings
 from agentloom.ide.hover import Hover, hover_at
 from agentloom.ide.prose.form import markdown, plain
 from agentloom.text import Source
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from tests.ide.marked import cut
+from tests.ide.test_anywhere import ENDS, TEXTS
 
 H = "name: w\nsteps:\n"
 A = "  - id: a\n    type: llm_call\n    prompt: hi\n"
@@ -336,3 +337,20 @@ def test_what_a_file_says_cannot_become_markdown() -> None:
     outside = said.split("````")[0] + said.split("````")[-1]
     assert "evil" not in outside
     assert "<img" not in outside
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_place_of_odd_texts(name: str, ends: str) -> None:
+    """Whole and cut off anywhere: what is said has words, and the range holds the place and lies on something."""
+    text = ENDS[ends](TEXTS[name])
+    kind: FileKind = "agent" if name == "agent" else "workflow"
+    for end in (*range(len(text) % 23, len(text), 23), len(text)):
+        document = analyze(Source("untitled:x", text[:end]), Context(tools=BUILTIN_TOOLS), None, kind)
+        for offset in range(0 if end == len(text) else max(0, end - 12), end + 1, 3):
+            found = hover_at(document, offset)
+            if found is not None:
+                assert 0 <= found.span.start < found.span.end <= end
+                assert found.span.contains(offset)
+                assert markdown(found.prose)
+                assert plain(found.prose)

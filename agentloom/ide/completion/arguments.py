@@ -104,7 +104,7 @@ def returned(where: Where, project: Project | None) -> Iterator[Item]:
 def whole(where: Where, value: str) -> Edit:
     """Return the edit that makes ``value`` the whole value, with the comma that it needs before what follows in brackets."""
     edit = spell(where, value)
-    return edit._replace(text=edit.text + comma(where)) if where.flow and where.style == "plain" else edit
+    return edit._replace(text=edit.text + comma(where))
 
 
 def key_item(

@@ -31,6 +31,8 @@ def applies(where: Where) -> bool:
 
 def items(where: Where, project: Project | None) -> Iterator[Item]:
     """Yield what may stand at the cursor."""
+    if _in_margin(where):
+        return
     typed = typed_at(where.text.value, where.text.at)
     if typed.expects == "value":
         yield from _values(where, typed)
@@ -43,6 +45,17 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
     elif typed.expects == "text" and typed.chain is not None and typed.chain.known:
         for text, detail in texts_at(where.document, typed.chain.parts):
             yield Item(text, "value", _edit(where, typed, text), detail, rank=2)
+
+
+def _in_margin(where: Where) -> bool:
+    """Tell whether the cursor is in the indentation of a further line, where nothing can be written."""
+    scalar, source = where.text.scalar, where.source
+    line = max(source.rfind("\n", 0, where.offset), source.rfind("\r", 0, where.offset)) + 1
+    if scalar is None or line <= scalar.span.start or source[line : where.offset].strip(" "):
+        return False
+    if where.style in ("literal", "folded"):
+        return where.offset - line < scalar.indent
+    return source[where.offset : where.offset + 1] in ("", " ", "\r", "\n")
 
 
 def _values(where: Where, typed: Typed) -> Iterator[Item]:

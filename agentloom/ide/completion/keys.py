@@ -197,7 +197,9 @@ def closing(where: Where) -> str:
 
 
 def comma(where: Where) -> str:
-    """Return the comma that something added in brackets needs before what follows it."""
+    """Return the comma that something added in brackets needs before what follows it; none outside of brackets, or inside quotes."""
+    if not where.flow or where.style != "plain":
+        return ""
     source, at = where.source, where.span.end
     blanks = " \t\r\n" if not any(finding.code == "AL001" for finding in where.document.tree.findings) else " \t"
     while source[at : at + 1] and source[at] in blanks:

@@ -58,8 +58,8 @@ def _scalar(raw: str, style: Style, unclosed: bool, region: Span) -> Scalar:
 def _block(raw: str, region: Span) -> Scalar:
     """Return a block text; its indentation is that of its first line of content, or what the header says."""
     header = _HEADER.match(raw)
-    lines = raw.split("\n")
-    filled = [line for line in lines[1:] if line.strip(" \t\r")]
+    lines = re.split(r"\r\n|\r|\n", raw)
+    filled = [line for line in lines[1:] if line.strip(" \t")]
     indent = min((len(line) - len(line.lstrip(" ")) for line in filled[:1]), default=0)
     if not filled and len(lines) > 1:
         indent = len(lines[-1])

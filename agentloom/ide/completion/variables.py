@@ -8,12 +8,13 @@ from typing import Any
 
 from agentloom.analysis import edits
 from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.edits.places import has_anchor
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.where import Where
 from agentloom.ide.prose.state import writer_words
 from agentloom.ide.state_paths import RESULTS, Known, names_below
 from agentloom.language.paths import Part, format_path, is_name
-from agentloom.syntax.nodes import Mapping
+from agentloom.syntax.nodes import Alias, Mapping
 
 MOST_NESTED = 12
 """Names below one name that are offered together with it."""
@@ -102,8 +103,13 @@ def add_dependency(where: Where, document: WorkflowDocument, needed: Step) -> tu
     if needed.id not in document.graph.layer_of:
         return ()  # on a cycle already
     facts, node = step.facts, step.facts.node
-    if not isinstance(node, Mapping):
+    located = facts.fields.get("depends_on")
+    if not isinstance(node, Mapping) or node.anchor is not None:
         return ()
+    if located is not None and (
+        located.via is not None or isinstance(located.value, Alias) or has_anchor(located.value)
+    ):
+        return ()  # other steps say the same words
     added = edits.add_item(facts.unit.text, facts.fields, node, "depends_on", needed.id)
     placed = tuple(Edit(edit.span.shift(step.base), edit.text) for edit in added)
     line = where.document.lines.line_span(where.document.lines.line_of(where.offset))
