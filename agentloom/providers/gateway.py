@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
-from agentloom.errors import ProviderError
+from agentloom.errors import CircuitOpenError, ProviderError
 from agentloom.providers.base import OnDelta, Provider, Request, Response
+from agentloom.providers.breaker import RESET_SECONDS, THRESHOLD, Breaker, Meaning, State, meaning_of
+from agentloom.providers.rates import REQUESTS_A_MINUTE, TOKENS_A_MINUTE, RateLimit, estimated_tokens
 from agentloom.records import record
 
 PRIORITY_CHOSEN = 0
@@ -27,6 +29,8 @@ class Registration:
     is_fallback: bool = False
     models: tuple[str, ...] | None = None
     model_aliases: Mapping[str, str] = field(default_factory=dict)
+    breaker: Breaker = field(default_factory=lambda: Breaker(""))
+    rate: RateLimit = field(default_factory=lambda: RateLimit("", None, None))
 
     def serves(self, model: str) -> bool:
         """Tell whether calls for ``model`` may go to this provider."""
@@ -67,18 +71,26 @@ class ProviderGateway:
         is_fallback: bool = False,
         models: Iterable[str] | None = None,
         model_aliases: Mapping[str, str] | None = None,
+        max_rpm: int | None = REQUESTS_A_MINUTE,
+        max_tpm: int | None = TOKENS_A_MINUTE,
+        circuit_fail_threshold: int = THRESHOLD,
+        circuit_reset_timeout: float = RESET_SECONDS,
     ) -> None:
         """Add a provider; one of the same name is replaced.
 
         ``models`` (names or patterns such as `gpt-4*`) says which models it serves, instead of the provider's own word.
-        ``model_aliases`` translates requested names into this provider's; an alias counts as served.
+        ``model_aliases`` translates requested names into this provider's; an alias counts as served. ``max_rpm`` and ``max_tpm`` are
+        requests and tokens a minute, None for no limit. So many failures in a row keep calls away for ``circuit_reset_timeout`` seconds.
         """
+        name = provider.name
         entry = Registration(
             provider,
             priority,
             is_fallback,
             None if models is None else tuple(models),
             dict(model_aliases or {}),
+            Breaker(name, circuit_fail_threshold, circuit_reset_timeout),
+            RateLimit(name, max_rpm, max_tpm),
         )
         kept = [known for known in self._registered if known.provider.name != provider.name]
         # Sorting is stable: providers of one priority stay in the order in which they were registered.
@@ -126,6 +138,13 @@ class ProviderGateway:
             raise failures[0]
         raise _sum_of(request.model, failures) from failures[-1]
 
+    def state_of(self, provider: str) -> State:
+        """Return the state of a provider's circuit. Raises ``KeyError`` for one that isn't registered."""
+        for entry in self._registered:
+            if entry.provider.name == provider:
+                return entry.breaker.state
+        raise KeyError(provider)
+
     async def close(self) -> None:
         """Close every provider's connections; one that fails to close doesn't keep the others open."""
         for entry in self._registered:
@@ -141,7 +160,22 @@ class ProviderGateway:
         return found
 
     async def _attempt(self, entry: Registration, request: Request, deltas: _Deltas) -> Response:
-        """Make one call to one provider. The place for its rate limit and its circuit breaker."""
+        """Make one call to one provider, when its circuit lets it pass and its rate limit has room."""
+        trial = entry.breaker.enter()
+        meaning = Meaning.NOTHING  # also of a call that is called off
+        try:
+            await entry.rate.wait(estimated_tokens(request.messages))
+            response = await self._call(entry, request, deltas)
+            meaning = Meaning.WELL
+        except ProviderError as error:
+            meaning = meaning_of(error)
+            raise
+        finally:
+            entry.breaker.leave(meaning, trial)
+        entry.rate.count(response.usage.completion_tokens)
+        return response
+
+    async def _call(self, entry: Registration, request: Request, deltas: _Deltas) -> Response:
         name = entry.provider.name
         wire_model = entry.model_aliases.get(request.model, request.model)
         sent = request if wire_model == request.model else replace(request, model=wire_model)
@@ -182,13 +216,13 @@ class _Deltas:
 
 
 def _sum_of(model: str, failures: Sequence[ProviderError]) -> ProviderError:
-    # A provider that couldn't take the request was never asked: it doesn't decide whether another attempt makes sense.
-    asked = [error for error in failures if not error.permanent]
+    # A provider that couldn't take the request, or whose circuit is open, was never asked: it doesn't decide which status they all gave.
+    asked = [error for error in failures if not error.permanent and not isinstance(error, CircuitOpenError)]
     statuses = {error.status_code for error in asked}
     waits = [error.retry_after for error in failures if error.retry_after is not None]
     return ProviderError(
         f"All providers failed for model '{model}': " + "; ".join(str(error) for error in failures),
         status_code=statuses.pop() if len(statuses) == 1 else None,
         retry_after=min(waits) if waits else None,
-        permanent=not asked,
+        permanent=all(error.permanent for error in failures),
     )

@@ -18,6 +18,7 @@ from agentloom.providers.gateway import (
     ProviderGateway,
 )
 from agentloom.providers.mock import LatencyModel, MockProvider
+from agentloom.providers.rates import REQUESTS_A_MINUTE, TOKENS_A_MINUTE
 from agentloom.providers.recording import Recording, load_recording
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, PROVIDER_NAMES, PROVIDERS, ProviderSpec
@@ -44,6 +45,8 @@ class _Plan:
     key_env: str | None = None
     models: tuple[str, ...] | None = None
     model_aliases: Mapping[str, str] = field(default_factory=dict)
+    max_rpm: int = REQUESTS_A_MINUTE
+    max_tpm: int = TOKENS_A_MINUTE
 
 
 def gateway_for(
@@ -67,7 +70,7 @@ def gateway_for(
     if config_provider == "mock":
         recording = load_recording(responses) if isinstance(responses, Path) else responses
         mock = MockProvider(recording, latency_model=latency_model, latency_ms=latency_ms, seed=seed)
-        gateway.register(mock, PRIORITY_CHOSEN)
+        gateway.register(mock, PRIORITY_CHOSEN, max_rpm=None, max_tpm=None)
         return gateway
     from agentloom.providers.pricing import prices_for  # a mock run pays by its recording
 
@@ -137,7 +140,6 @@ def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]])
         if name == chosen:
             # What the workflow chose is tried first, whatever the project prefers.
             priority, fallback = PRIORITY_CHOSEN, False
-        fields.limits()
         plans.append(
             _Plan(
                 spec,
@@ -148,6 +150,8 @@ def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]])
                 fields.text("api_key_env") or (spec.key_env if spec.name == name else None),
                 fields.texts("models"),
                 fields.aliases("model_aliases"),
+                fields.number("max_rpm", REQUESTS_A_MINUTE),
+                fields.number("max_tpm", TOKENS_A_MINUTE),
             )
         )
     return plans
@@ -179,6 +183,8 @@ def _register(
         plan.is_fallback,
         plan.models,
         plan.model_aliases,
+        plan.max_rpm,
+        plan.max_tpm,
     )
 
 
@@ -270,18 +276,6 @@ class _Fields:
         if isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values()):
             return value
         raise self._wrong(key, "a table of texts")
-
-    def limits(self) -> None:
-        """Check the rate limits, and say that they don't hold yet."""
-        for key in ("max_rpm", "max_tpm"):
-            value = self.table.get(key)
-            if value is None:
-                continue
-            if type(value) is not int or value < 1:
-                raise self._wrong(key, "a whole number from 1 up")
-            log.warning(
-                "Setting 'providers.%s.%s' has no effect in this version: rate limits are not built yet", self.name, key
-            )
 
     def _wrong(self, key: str, wanted: str) -> UsageError:
         return UsageError(f"setting `providers.{self.name}.{key}` must be {wanted}")

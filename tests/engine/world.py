@@ -156,12 +156,14 @@ async def play(
     answers: Mapping[str, Any] | None = None,
     tools: Mapping[str, Tool] | None = None,
     state: Mapping[str, Any] | None = None,
+    protected: bool = False,
     **options: Any,
 ) -> World:
-    """Run a workflow and return the world it ran in."""
+    """Run a workflow and return the world it ran in; ``protected`` turns the gateway's breakers and rate limits on."""
     provider = Script(answers)
     gateway = ProviderGateway()
-    gateway.register(provider)
+    limits = {} if protected else {"max_rpm": None, "max_tpm": None, "circuit_fail_threshold": 10**9}
+    gateway.register(provider, **limits)
     events: list[RunEvent] = []
 
     async def keep(event: RunEvent) -> None:

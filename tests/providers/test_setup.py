@@ -311,15 +311,6 @@ def test_settings_that_cannot_be_used(settings: dict[str, Any], fault: str) -> N
     assert str(caught.value) == fault
 
 
-def test_limits_that_are_not_enforced_yet_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    """Never ignored in silence."""
-    with_settings("openai", {"openai": {"max_rpm": 60, "max_tpm": 1000}}, **OPENAI)
-    assert caplog.messages == [
-        f"Setting 'providers.openai.{key}' has no effect in this version: rate limits are not built yet"
-        for key in ("max_rpm", "max_tpm")
-    ]
-
-
 # ── mock ──
 
 
