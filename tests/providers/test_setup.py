@@ -357,7 +357,7 @@ def test_a_mock_run_imports_no_http() -> None:
         "import sys, agentloom.providers.gateway, agentloom.providers.setup, agentloom.providers.catalogue\n"
         "agentloom.providers.setup.gateway_for('mock', {'OPENAI_API_KEY': 'x'})\n"
         "agentloom.providers.catalogue.known_models()\n"
-        "heavy = {'httpx', 'httpcore', 'anyio', 'pydantic', 'ssl', 'asyncio', 'ruamel', 'email'} & set(sys.modules)\n"
+        "heavy = {'httpx', 'httpcore', 'pydantic', 'ssl', 'asyncio', 'ruamel', 'email'} & set(sys.modules)\n"
         "sys.exit(f'imported: {sorted(heavy)}' if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
