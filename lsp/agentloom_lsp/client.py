@@ -43,6 +43,7 @@ class Client:
     symbol_trees: bool = False
     definition_links: bool = False
     prepares_renames: bool = False
+    asks_before_moves: bool = False
     most_folds: int | None = None
     link_tooltips: bool = False
     refreshes_hints: bool = False
@@ -122,6 +123,7 @@ def read_client(params: Any) -> Client:
         markdown_hovers=lists("textDocument.hover.contentFormat", "markdown"),
         symbol_trees=yes("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
         prepares_renames=yes("textDocument.rename.prepareSupport"),
+        asks_before_moves=yes("workspace.fileOperations.willRename"),
         definition_links=yes("textDocument.definition.linkSupport"),
         most_folds=folds if isinstance(folds, int) and folds >= 0 else None,
         link_tooltips=yes("textDocument.documentLink.tooltipSupport"),

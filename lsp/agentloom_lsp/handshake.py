@@ -77,6 +77,11 @@ def capabilities(client: Client) -> dict[str, Any]:
             "codeActionKinds": list(ACTION_KINDS.values()),
             "resolveProvider": client.resolves_actions,
         }
+    if client.asks_before_moves:
+        every: list[dict[str, Any]] = [
+            {"scheme": "file", "pattern": {"glob": "**", "matches": kind}} for kind in ("file", "folder")
+        ]
+        said["workspace"]["fileOperations"] = {"willRename": {"filters": every}}
     return said
 
 

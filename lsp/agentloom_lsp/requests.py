@@ -44,6 +44,7 @@ REQUESTS: tuple[Request, ...] = (
     Request("textDocument/documentHighlight", navigation.document_highlight),
     Request("textDocument/prepareRename", rename.prepare),
     Request("textDocument/rename", rename.rename_symbol),
+    Request("workspace/willRenameFiles", rename.will_rename_files),
     Request("textDocument/foldingRange", structure.folding_range),
     Request("textDocument/selectionRange", structure.selection_range),
     Request("textDocument/documentLink", structure.document_link),

@@ -125,3 +125,22 @@ def test_other_files_and_recordings(tmp_path: Path) -> None:
         }
         assert edited(replies, changes[1]["edits"]) == replies.replace("s.a", "s.first")
         assert peer.leave() == 0
+
+
+def test_files_that_move(tmp_path: Path) -> None:
+    """The editor asks before it renames a file, and changes the paths that name it."""
+    parent = H + "  - {id: s, type: subworkflow, workflow_path: './c.loom.yaml'}\n"
+    (tmp_path / "c.loom.yaml").write_text(H + A)
+    (tmp_path / "p.loom.yaml").write_text(parent)
+    asking = {**FULL, "workspace": {**FULL["workspace"], "fileOperations": {"willRename": True}}}
+    with Local() as peer:
+        said = peer.initialize(asking, folder=tmp_path)["capabilities"]["workspace"]["fileOperations"]
+        kinds = [told["pattern"]["matches"] for told in said["willRename"]["filters"]]
+        assert kinds == ["file", "folder"]
+        old, new = (tmp_path / "c.loom.yaml").as_uri(), (tmp_path / "my parts" / "d.loom.yaml").as_uri()
+        answer = peer.request("workspace/willRenameFiles", {"files": [{"oldUri": old, "newUri": new}]})
+        (change,) = answer["documentChanges"]
+        assert change["textDocument"] == {"uri": (tmp_path / "p.loom.yaml").as_uri(), "version": None}
+        assert edited(parent, change["edits"]) == parent.replace("./c.", "./my parts/d.")
+        assert peer.request("workspace/willRenameFiles", {"files": [{"oldUri": new, "newUri": old}]}) is None
+        assert peer.leave() == 0

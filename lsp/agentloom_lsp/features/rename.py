@@ -1,4 +1,4 @@
-"""Renaming: whether it can be done, and the edits of all files."""
+"""Renaming names and files: whether it can be done, and the edits of all files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from agentloom.analysis.context import path_of
+from agentloom.ide.moves import Move, paths_after
 from agentloom.ide.rename import prepare_rename, rename
 from agentloom.ide.results import Refusal
 from agentloom_lsp.asking import asked
@@ -51,3 +53,18 @@ async def _done(session: Session, work: Callable[[], T]) -> T:
         return await session.worker.submit(work, SEARCH)
     except Refusal as refusal:
         raise JsonRpcException(str(refusal), REQUEST_FAILED) from None
+
+
+async def will_rename_files(session: Session, params: types.RenameFilesParams) -> dict[str, Any] | None:
+    """`workspace/willRenameFiles`: the edits after which every path leads where it led before."""
+    moves = []
+    for file in params.files:
+        old, new = path_of(file.old_uri), path_of(file.new_uri)
+        if old is not None and new is not None:
+            moves.append(Move(old, new))
+
+    def work() -> dict[str, Any] | None:
+        changes = paths_after(session.project, moves)
+        return workspace_edit(session, changes) if changes else None
+
+    return await session.worker.submit(work, SEARCH)
