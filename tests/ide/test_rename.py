@@ -321,6 +321,12 @@ def test_what_can_not_be_renamed(marked: str, reason: str) -> None:
         assert str(early.value) == reason
 
 
+def test_half_typed_placeholders_go_along() -> None:
+    """A brace that isn't closed yet makes no difference."""
+    text = "state: {¦x: 1}\n" + H + A.replace("hi", "'{state.x} {state.x'")
+    assert renamed(text, "y1") == cut(text)[0].replace("x", "y1")
+
+
 def test_a_broken_line_elsewhere_is_no_hindrance() -> None:
     """Neither comments nor a second document nor a broken line without the name count."""
     text = H + A + "    pro # a\n" + B.replace("[a]", "[¦a]") + "---\na: [\n"

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.ide.names.index import Index, child_of, known_index, looks_like_path
+from agentloom.ide.names.index import Index, known_index
 from agentloom.ide.names.keys import given, handed
+from agentloom.ide.names.mentions import child_of, child_scope, mention_of
 from agentloom.ide.names.scope import STEPS, Name, Parts, Scope, Where, folded, name_of_path
 
 LONGEST_PATH = 24
@@ -92,12 +93,12 @@ def calls_of(index: Index) -> tuple[Call, ...]:
     """Return what a file runs, what its workflows written in place run included; the same tuple each time."""
     known: tuple[Call, ...] | None = index.__dict__.get("_calls")
     if known is None:
-        known = tuple(call for where in index.wheres for call in _calls(index, where))
+        known = tuple(call for where in index.wheres for call in _calls(where))
         index.__dict__["_calls"] = known
     return known
 
 
-def _calls(index: Index, where: Where) -> Iterator[Call]:
+def _calls(where: Where) -> Iterator[Call]:
     step = where.step
     if step is not None and child_of(where.document, step) is not None:
         data = where.facts.data
@@ -105,7 +106,7 @@ def _calls(index: Index, where: Where) -> Iterator[Call]:
         outputs = [folded(write.parts) for write in where.facts.writes]
         yield Call(
             where.scope,
-            index.child_scope(where, step),
+            child_scope(where, step),
             step.id,
             shares=data.get("isolated_state") is not True,
             inputs=given(where),
@@ -116,8 +117,6 @@ def _calls(index: Index, where: Where) -> Iterator[Call]:
     for file in where.facts.files:
         leaf = next((leaf for leaf in where.facts.leaves if leaf.node is file.node), None)
         mark = leaf.shape.mark("file") if leaf is not None else None
-        if mark is None or mark.of != "agent" or not looks_like_path(file.name):
-            continue
-        agents = where.document.head.data.get("agents")
-        if step is None or not (isinstance(agents, dict) and file.name in agents):
-            yield Call(where.scope, Scope(index.path_of(file.name)), step.id if step is not None else None, agent=True)
+        mention = mention_of(where, file) if mark is not None and mark.of == "agent" else None
+        if mention is not None:
+            yield Call(where.scope, Scope(mention.parts[0] or ""), step.id if step is not None else None, agent=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
-from pathlib import Path
-from typing import cast
 
-from agentloom.analysis.document import Child, Step, WorkflowDocument
+from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.symbols import Occurrence, Role
 from agentloom.ide.hits import hit_at
 from agentloom.ide.names.anchors import Anchored, anchors_of
-from agentloom.ide.names.keys import key_mentions
+from agentloom.ide.names.mentions import child_of, child_scope, mention_of, mentions_in, other_mentions
 from agentloom.ide.names.scope import (
     OF_STEPS,
     Kind,
@@ -22,12 +19,10 @@ from agentloom.ide.names.scope import (
     Scope,
     Where,
     file_of,
-    folded,
     names_of,
 )
 from agentloom.syntax.nodes import Alias, Scalar
 from agentloom.syntax.scalars import text_span
-from agentloom.syntax.values import follow
 from agentloom.text import Span
 
 ROLES: tuple[Role, ...] = ("define", "write", "read", "refer")
@@ -35,12 +30,6 @@ DEFINING: tuple[Role, ...] = ("define", "write")
 """Roles of the places where a name comes from."""
 
 Key = tuple[str, Scope | None, str | None]
-
-MADE_UP = frozenset(("run_id", "step_id", "workflow_name"))
-"""Names that the texts of webhooks read besides the state."""
-
-MOST_OF_A_PATH = 4_096
-"""Code points that the path of a file may have; a longer text is its content."""
 
 
 def index_of(document: WorkflowDocument) -> Index:
@@ -67,7 +56,7 @@ class Index:
         self.wheres: list[Where] = []
         self._where_of: dict[tuple[int, int], Where] = {}
         self._buckets: dict[Key, list[tuple[Where, Occurrence | Mention]]] = {}
-        self._folder = Path(self.file).parent if document.path is not None else None
+        self._half_typed = any(found.code == "AL304" for found in document.diagnostics)
         self._add(document, Scope(self.file))
 
     def places(self, name: Name, roles: Collection[Role] = ROLES) -> Iterator[Place]:
@@ -93,6 +82,10 @@ class Index:
             if bucket_kind == kind and bucket_scope == scope and word is not None:
                 yield word
 
+    def head(self, scope: Scope) -> Where:
+        """Return the head of one of the workflows in the file."""
+        return self._where_of[(id(self.scopes[scope]), -1)]
+
     @property
     def files(self) -> frozenset[str]:
         """The files that are named here, as absolute paths."""
@@ -110,7 +103,7 @@ class Index:
         if where is None:
             return None
         found: Place | None = None
-        for mention in self._mentions(where):
+        for mention in mentions_in(where, self._half_typed):
             if mention.node is not hit.node:
                 continue
             for name, inside in names_of(mention):
@@ -133,7 +126,7 @@ class Index:
         found: dict[tuple[int, int, int], set[Name]] = {}
         if self.anchors:
             for where in self.wheres:
-                for mention in self._mentions(where):
+                for mention in mentions_in(where, self._half_typed):
                     for name, inside in names_of(mention):
                         found.setdefault((where.base, id(mention.node), inside.start), set()).add(name)
         return found
@@ -153,21 +146,10 @@ class Index:
         where = self._where_of.get((id(document), -1 if step is None else step.index))
         if where is None:
             return False
-        for mention in self._mentions(where):
+        for mention in mentions_in(where, self._half_typed):
             if mention.node is node and (field is None or mention.key.split(".", 1)[0] == field):
                 return True
         return False
-
-    def child_scope(self, where: Where, step: Step) -> Scope:
-        """Return the scope of the workflow that a step runs."""
-        child = child_of(where.document, step)
-        if child is not None and child.path is not None:
-            return Scope(str(child.path))
-        return Scope(where.scope.file, (*where.scope.trail, step.index))
-
-    def path_of(self, written: str) -> str:
-        """Return the file that a path in this file means; the text itself where the file has no folder yet."""
-        return os.path.abspath(self._folder / written) if self._folder is not None else written
 
     def _add(self, document: WorkflowDocument, scope: Scope) -> None:
         self.scopes[scope] = document
@@ -177,7 +159,7 @@ class Index:
             self._take(where, step.index)
             child = child_of(document, step)
             if child is not None and child.path is None and child.document is not None:
-                self._add(child.document, self.child_scope(where, step))
+                self._add(child.document, child_scope(where, step))
 
     def _take(self, where: Where, number: int) -> None:
         """Sort what a step or head names into the buckets. Most occurrences stay as they are: few are ever looked at."""
@@ -196,7 +178,7 @@ class Index:
                 if parts[0] in OF_STEPS and len(parts) > 1:
                     key = ("step", scope, str(parts[1]))
             else:
-                mention = self._mention(where, found)
+                mention = mention_of(where, found)
                 if mention is None:
                     continue
                 key = (mention.kind, mention.scope, mention.parts[0])
@@ -205,7 +187,7 @@ class Index:
                 buckets[key] = [(where, found)]
             else:
                 bucket.append((where, found))
-        for mention in self._others(where):
+        for mention in other_mentions(where, self._half_typed):
             key = (mention.kind, mention.scope, mention.parts[0])
             if mention.kind == "state" and mention.parts[0] in OF_STEPS and len(mention.parts) > 1:
                 key = ("step", mention.scope, mention.parts[1])
@@ -213,62 +195,9 @@ class Index:
 
     def _of(self, key: Key) -> Iterator[Mention]:
         for where, found in self._buckets.get(key, ()):
-            mention = found if isinstance(found, Mention) else self._mention(where, found)
+            mention = found if isinstance(found, Mention) else mention_of(where, found)
             if mention is not None:
                 yield mention
-
-    def _mentions(self, where: Where) -> Iterator[Mention]:
-        """Yield everything that a step or head names."""
-        for found in where.facts.occurrences:
-            mention = self._mention(where, found)
-            if mention is not None:
-                yield mention
-        yield from self._others(where)
-
-    def _others(self, where: Where) -> Iterator[Mention]:
-        """Yield what stands nowhere among the occurrences: keys, and a lone dependency, a fault of shape that counts as a list."""
-        facts = where.facts
-        if facts.dependencies:
-            lone = follow(facts.fields["depends_on"].value)
-            if isinstance(lone, Scalar):
-                insides = (Span(0, len(lone.value)),)
-                yield Mention("step", where.scope, (lone.value,), where, "refer", lone, insides, "value", "depends_on")
-        yield from key_mentions(where, lambda step: self.child_scope(where, step))
-
-    def _mention(self, where: Where, found: Occurrence) -> Mention | None:
-        kind, scope = found.kind, where.scope
-        if kind == "state":
-            parts = folded(found.parts)
-            if not parts or (found.form == "template" and parts[0] in MADE_UP and _of_webhook(where, found)):
-                return None
-            return Mention(
-                "state", scope, parts, where, found.role, found.node, found.parts_inside, found.form, found.key, found
-            )
-        if not found.name:
-            return None
-        insides = (found.inside,)
-        if kind == "child_state":
-            child = self.child_scope(where, where.step) if where.step is not None else scope
-            parts = (found.name,)
-            return Mention("state", child, parts, where, "refer", found.node, insides, "value", found.key, found)
-        if kind == "file":
-            if not is_file(found.name) or (self._is_agent(where, found.name) and self._names_agent(where, found)):
-                return None
-            parts = (self.path_of(found.name),)
-            return Mention("file", None, parts, where, "refer", found.node, insides, "value", found.key, found)
-        if kind == "agent" and not self._is_agent(where, found.name) and looks_like_path(found.name):
-            return None
-        holds = scope if kind in ("step", "agent") else None
-        return Mention(
-            cast("Kind", kind), holds, (found.name,), where, found.role, found.node, insides, "value", found.key, found
-        )
-
-    def _is_agent(self, where: Where, name: str) -> bool:
-        agents = where.document.head.data.get("agents")
-        return isinstance(agents, dict) and name in agents
-
-    def _names_agent(self, where: Where, found: Occurrence) -> bool:
-        return any(other.kind == "agent" and other.node is found.node for other in where.facts.occurrences)
 
     def _place(self, mention: Mention, name: Name) -> Place | None:
         """Return the place of a name in a mention, if it is there."""
@@ -309,36 +238,3 @@ def _bucket(name: Name) -> Key:
     if name.kind == "state" and name.path[0] in OF_STEPS and len(name.path) > 1:
         return "step", name.scope, name.path[1]
     return name.kind, name.scope, name.path[0]
-
-
-def child_of(document: WorkflowDocument, step: Step) -> Child | None:
-    """Return the workflow that a step runs; None for others, and for the second step of an id."""
-    if step.id is None or document.by_id.get(step.id) is not step:
-        return None
-    return document.children.get(step.id)
-
-
-def is_file(written: str) -> bool:
-    """Tell whether a text may be the path of a file here: no URL, no content, not made at run time."""
-    return not (
-        "{" in written
-        or "://" in written
-        or written.startswith("data:")
-        or len(written) > MOST_OF_A_PATH
-        or "\n" in written
-        or "\0" in written
-    )
-
-
-def looks_like_path(name: str) -> bool:
-    """Tell whether a text that may name an agent or its file is a path."""
-    return "/" in name or name.lower().endswith((".yaml", ".yml"))
-
-
-def _of_webhook(where: Where, found: Occurrence) -> bool:
-    """Tell whether a placeholder without `state.` stands in the text of a webhook."""
-    written = found.node.value[found.inside.start :]
-    if written.startswith(("state.", "state[")):
-        return False
-    marks = (leaf.shape.mark("template") for leaf in where.facts.leaves if leaf.node is found.node)
-    return any(mark is not None and mark.of == "webhook" for mark in marks)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from agentloom.ide.names.calls import calls_of
 from agentloom.ide.names.index import Index
+from agentloom.ide.names.mentions import mention_of
 from agentloom.ide.names.scope import Name, Place, Scope
 from agentloom.ide.names.world import World
 from agentloom.text import Source, Span
@@ -59,9 +60,10 @@ def recorded(world: World, name: Name) -> list[Recorded]:
 
 def recordings_of(index: Index, scope: Scope) -> list[str]:
     """Return the recordings that a workflow names, as absolute paths."""
-    head = index.scopes[scope].head
-    marked = [leaf.node for leaf in head.leaves if (mark := leaf.shape.mark("file")) and mark.of == "recording"]
-    return [index.path_of(file.name) for file in head.files if file.name and any(file.node is node for node in marked)]
+    where = index.head(scope)
+    marked = [leaf.node for leaf in where.facts.leaves if (mark := leaf.shape.mark("file")) and mark.of == "recording"]
+    files = [file for file in where.facts.files if any(file.node is node for node in marked)]
+    return [mention.parts[0] or "" for file in files if (mention := mention_of(where, file)) is not None]
 
 
 def _in_file(world: World, name: Name, path: str, scope: Scope, trail: tuple[str, ...]) -> Iterator[Recorded]:

@@ -99,6 +99,10 @@ class World:
         own = self.own.file
         return [found[key] for key in sorted(found, key=lambda key: (key[0] != own, key))]
 
+    def is_mentioned(self, name: Name) -> bool:
+        """Tell whether a name stands anywhere."""
+        return any(True for index in self._indexes_for(name) for _ in index.places(name))
+
     def at_home(self, name: Name, roles: Collection[Role] = ROLES) -> list[Place]:
         """Return the places of a name in some roles that stand in the workflow where it holds, and not in one that runs it."""
         index = self.index(name.scope.file) if name.scope is not None else None

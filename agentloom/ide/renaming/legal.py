@@ -40,7 +40,7 @@ def check_word(name: Name, word: str) -> None:
 
 def check_free(world: World, name: Name, word: str) -> None:
     """Refuse a word that means something already, where the name stands or in a workflow that shares it."""
-    if not world.places((name,)):
+    if not world.is_mentioned(name):
         return  # shared with a workflow that doesn't mention it
     taken = Name(name.kind, name.scope, (*name.path[:-1], word))
     if name.kind == "anchor":

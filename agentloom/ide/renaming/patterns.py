@@ -14,10 +14,9 @@ def check_patterns(world: World, names: list[Name], word: str) -> None:
     """Refuse a new name that other patterns cover than cover the old one."""
     for name in names:
         index = world.index(name.scope.file) if name.kind == "state" and name.scope is not None else None
-        if index is None or name.scope not in index.scopes:
+        if index is None or name.scope is None or name.scope not in index.scopes:
             continue
-        head = next(where for where in index.wheres if where.scope == name.scope and where.step is None)
-        for pattern in patterns(head):
+        for pattern in patterns(index.head(name.scope)):
             is_pattern = not GLOB.isdisjoint(pattern)
             if not is_pattern and _dotted(name.path) == pattern:
                 continue  # renamed with the rest

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from keyword import iskeyword
 
 from agentloom.analysis.symbols import Leaf, Occurrence, occurrences
-from agentloom.ide.names.index import MADE_UP, Index
+from agentloom.ide.names.index import Index
+from agentloom.ide.names.mentions import MADE_UP
 from agentloom.ide.names.scope import Mention, Place
 from agentloom.ide.names.world import World
 from agentloom.ide.results import Refusal
