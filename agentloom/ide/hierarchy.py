@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.ide.hits import hit_at
 from agentloom.ide.names.calls import links_of
-from agentloom.ide.names.index import child_of
+from agentloom.ide.names.mentions import child_of
 from agentloom.ide.names.scope import file_of
 from agentloom.ide.nested import written_in
 from agentloom.ide.results import Location, Project
