@@ -17,10 +17,11 @@ Analyze = Callable[[str], WorkflowDocument]
 
 
 class Fixed(NamedTuple):
-    """What became of a document: the last version, and what was cured on the way, by code."""
+    """What became of a document: the last version, what was cured on the way, by code, and the edits of each round, in order."""
 
     document: WorkflowDocument
     cured: Counter[str]
+    rounds: tuple[tuple[Edit, ...], ...] = ()
 
 
 def fix_all(
@@ -35,6 +36,7 @@ def fix_all(
     never worse. The last version has nothing more to fix, but for what was left out.
     """
     cured: Counter[str] = Counter()
+    rounds: list[tuple[Edit, ...]] = []
     seen = {document.source.text}
     for _ in range(MOST_PASSES):
         chosen = list(choose_fixes(document.diagnostics, unsafe, wanted))
@@ -45,8 +47,9 @@ def fix_all(
             break
         seen.add(following.source.text)
         cured.update(diagnostic.code for diagnostic, _ in chosen)
+        rounds.append(tuple(sorted(edit for _, fix in chosen for edit in fix.edits)))
         document = following
-    return Fixed(document, cured)
+    return Fixed(document, cured, tuple(rounds))
 
 
 def choose_fixes(

@@ -1,85 +1,35 @@
-"""Many fixes at once: those of one code, or all that are safe, again and again until nothing is left to do."""
+"""Many fixes at once, as one change of the text: all that are safe, or those of one code."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
-from agentloom.analysis.analyze import analyze
+from agentloom.analysis import fixing
+from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.diagnostics import Diagnostic, Edit, Fix, apply_edits
+from agentloom.diagnostics import Edit
 from agentloom.text import Span
 
-MOST_ROUNDS = 10
-"""Rounds of fixing; each cures what only showed after the one before."""
-
-Choose = Callable[[Diagnostic], Fix | None]
 Piece = Span | str
 
 
-def safe_fix(diagnostic: Diagnostic) -> Fix | None:
-    """Return the first safe fix of a diagnostic."""
-    return next((fix for fix in diagnostic.fixes if fix.safe), None)
+def fix_all(document: WorkflowDocument, code: str | None = None) -> tuple[Edit, ...]:
+    """Return the edits of every safe fix, also of what shows only after others are made; with a ``code``, of its preferred fixes.
 
-
-def first_fix_of(code: str) -> Choose:
-    """Return what chooses the preferred fix of each diagnostic of a code, safe or not."""
-    return lambda diagnostic: diagnostic.fixes[0] if diagnostic.code == code and diagnostic.fixes else None
-
-
-def chosen_edits(diagnostics: Iterable[Diagnostic], choose: Choose = safe_fix) -> tuple[Edit, ...]:
-    """Return the edits of the chosen fixes, in ascending order, without the fixes that touch one taken before."""
-    taken: list[Edit] = []
-    known: set[Edit] = set()
-    for diagnostic in diagnostics:
-        fix = choose(diagnostic)
-        if fix is None:
-            continue
-        edits = [edit for edit in fix.edits if edit not in known]
-        if not any(_touches(taken, edit.span) for edit in edits):
-            known.update(edits)
-            for edit in edits:
-                insort(taken, edit)
-    return tuple(taken)
-
-
-def fix_all(document: WorkflowDocument, choose: Choose = safe_fix) -> tuple[Edit, ...]:
-    """Return the edits that make every chosen fix, also of what shows only after others are made.
-
-    A round that would leave the text less readable than it was is not made, and none comes after it.
+    Nothing is fixed that would bring an error: what `agentloom validate --fix` does.
     """
-    text = document.source.text
-    pieces: list[Piece] = [Span(0, len(text))]
-    seen = {text}
-    now = document
-    for _ in range(MOST_ROUNDS):
-        edits = chosen_edits(now.diagnostics, choose)
-        if not edits:
-            break
-        mended = apply_edits(now.source.text, edits)
-        if mended in seen:
-            break
-        after = analyze(now.source._replace(text=mended), document.context, kind=document.kind)
-        if faults_of_reading(after) - faults_of_reading(now):
-            break
-        seen.add(mended)
+    again = partial(_analyze, document, AnalysisCache())
+    wanted = fixing.fix_all(document, again, code is not None, lambda found: code in (None, found.code))
+    length = len(document.source.text)
+    pieces: list[Piece] = [Span(0, length)]
+    for edits in wanted.rounds:
         pieces = list(_spliced(pieces, edits))
-        now = after
-    return tuple(_edits_of(pieces, len(text)))
+    return tuple(_edits_of(pieces, length))
 
 
-def faults_of_reading(document: WorkflowDocument) -> Counter[str]:
-    """Return how often each fault of the text itself was found: what can't be read, by code."""
-    return Counter(d.code for d in document.diagnostics if d.code < "AL1" and d.refuses)
-
-
-def _touches(taken: Sequence[Edit], span: Span) -> bool:
-    """Tell whether a range overlaps one of the sorted edits, or begins where one begins."""
-    at = bisect_left(taken, span.start, key=lambda edit: edit.span.start)
-    if at > 0 and taken[at - 1].span.end > span.start:
-        return True
-    return at < len(taken) and (taken[at].span.start == span.start or taken[at].span.start < span.end)
+def _analyze(document: WorkflowDocument, cache: AnalysisCache, text: str) -> WorkflowDocument:
+    return analyze(document.source._replace(text=text), document.context, cache, document.kind)
 
 
 def _spliced(pieces: Iterable[Piece], edits: Sequence[Edit]) -> Iterator[Piece]:

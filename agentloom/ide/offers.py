@@ -9,14 +9,16 @@ from typing import Literal, NamedTuple
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import Diagnostic, Edit
-from agentloom.ide.fixing import Choose, first_fix_of, fix_all, safe_fix
-from agentloom.ide.results import NewFile, TextEdits
+from agentloom.ide.fixing import fix_all
+from agentloom.ide.hits import hit_at, step_at
+from agentloom.ide.refactor import extract, inline
+from agentloom.ide.refactor.retry import add_retry, can_be_retried
+from agentloom.ide.results import Changes, TextEdits
 from agentloom.ide.suppressing import suppress_here, suppress_in_file
 from agentloom.text import Span
 
 OfferKind = Literal["fix", "fix_all", "rewrite", "extract", "inline"]
 KINDS: tuple[OfferKind, ...] = ("fix", "fix_all", "rewrite", "extract", "inline")
-Changes = tuple[TextEdits | NewFile, ...]
 
 
 class Offer(NamedTuple):
@@ -36,12 +38,28 @@ class Offer(NamedTuple):
     refused: str | None = None
 
 
-def offers(document: WorkflowDocument, span: Span, kinds: Collection[OfferKind] = KINDS) -> Iterator[Offer]:
-    """Yield what may be done where the selection lies (an empty one is the cursor), in the order in which it should be shown."""
+def offers(
+    document: WorkflowDocument,
+    span: Span,
+    kinds: Collection[OfferKind] = KINDS,
+    creates_files: bool = True,
+    reasons: bool = True,
+) -> Iterator[Offer]:
+    """Yield what may be done where the selection lies (an empty one is the cursor), in the order in which it should be shown.
+
+    ``creates_files`` tells whether a new file may be part of it. Without ``reasons`` nothing is looked into that takes long: what
+    can't be done may turn out later.
+    """
     if "fix" in kinds:
         yield from _fixes(document, span)
-    if "fix_all" in kinds and any(safe_fix(diagnostic) for diagnostic in document.diagnostics):
-        yield Offer("fix_all", "Fix everything that is safe to fix", partial(_all, document, safe_fix), costly=True)
+    if "fix_all" in kinds and any(fix.safe for diagnostic in document.diagnostics for fix in diagnostic.fixes):
+        yield Offer("fix_all", "Fix everything that is safe to fix", partial(_all, document), costly=True)
+    if "rewrite" in kinds:
+        yield from _rewrites(document, span)
+    if "extract" in kinds:
+        yield from _extractions(document, span, creates_files, reasons)
+    if "inline" in kinds:
+        yield from _inlinings(document, span, reasons)
 
 
 def in_text(document: WorkflowDocument, edits: tuple[Edit, ...]) -> Changes:
@@ -71,6 +89,37 @@ def _fixes(document: WorkflowDocument, span: Span) -> Iterator[Offer]:
         yield Offer("fix", f"Suppress {code} in this file", partial(in_text, document, edits), found)
 
 
+def _rewrites(document: WorkflowDocument, span: Span) -> Iterator[Offer]:
+    hit = hit_at(document, span.start)
+    owner = hit.document if hit is not None else document
+    step = hit.step if hit is not None else step_at(document, span.start)
+    if step is not None and can_be_retried(owner, step):
+        title = f"Add a retry block to `{step.id}`" if step.id else "Add a retry block"
+        yield Offer("rewrite", title, partial(add_retry, document, owner, step), costly=True)
+
+
+def _extractions(document: WorkflowDocument, span: Span, creates_files: bool, reasons: bool) -> Iterator[Offer]:
+    ids = extract.steps_in(document, span)
+    if not ids:
+        return
+    what = f"`{ids[0]}`" if len(ids) == 1 else f"{len(ids)} steps"
+    refused = extract.why_not(document, ids) if reasons else None
+    if creates_files and document.path is not None:
+        changes = partial(extract.extract, document, ids, True)
+        yield Offer("extract", f"Extract {what} to a subworkflow file", changes, costly=True, refused=refused)
+    changes = partial(extract.extract, document, ids, False)
+    yield Offer("extract", f"Extract {what} to a subworkflow in place", changes, costly=True, refused=refused)
+
+
+def _inlinings(document: WorkflowDocument, span: Span, reasons: bool) -> Iterator[Offer]:
+    step = step_at(document, span.start)
+    if step is None or step.type != "subworkflow" or step.id is None:
+        return
+    refused = inline.why_not(document, step) if reasons else None
+    changes = partial(inline.inline, document, step)
+    yield Offer("inline", f"Inline the subworkflow `{step.id}`", changes, costly=True, refused=refused)
+
+
 def _same_fixes(document: WorkflowDocument, touched: list[tuple[int, Diagnostic]]) -> Iterator[Offer]:
     """Yield for each code under the selection that several places have: fix them all."""
     codes = dict.fromkeys(d.code for _, d in touched if d.fixes)
@@ -81,8 +130,8 @@ def _same_fixes(document: WorkflowDocument, touched: list[tuple[int, Diagnostic]
         if counts[code] > 1:
             found = tuple(number for number, d in touched if d.code == code)
             title = f"Fix all {counts[code]} {code} in this file"
-            yield Offer("fix", title, partial(_all, document, first_fix_of(code)), found, costly=True)
+            yield Offer("fix", title, partial(_all, document, code), found, costly=True)
 
 
-def _all(document: WorkflowDocument, choose: Choose) -> Changes:
-    return in_text(document, fix_all(document, choose))
+def _all(document: WorkflowDocument, code: str | None = None) -> Changes:
+    return in_text(document, fix_all(document, code))

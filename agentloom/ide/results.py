@@ -41,6 +41,9 @@ class NewFile(NamedTuple):
     text: str
 
 
+Changes = tuple[TextEdits | NewFile, ...]
+
+
 class Refusal(Exception):
     """Why something can't be done, in words for the user: lower case, no final stop."""
 

@@ -191,7 +191,7 @@ def test_fixes_are_code_actions(peer: Local) -> None:
     assert change["edits"] == report["data"]["fixes"][0]["edits"]
     assert not actions_at(peer, {"line": 0, "character": 0}, {"line": 0, "character": 0}, only=["quickfix"])
     assert all(a["kind"] == "quickfix" for a in actions_at(peer, place, place, only=["quickfix"]))
-    assert not actions_at(peer, place, place, only=["refactor"])
+    assert not actions_at(peer, place, place, only=["source.organizeImports"])
 
 
 def test_all_safe_fixes_at_once(peer: Local) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from agentloom.ide.offers import KINDS, Changes, Offer, offers
-from agentloom.ide.results import NewFile, Refusal
+from agentloom.ide.offers import KINDS, Offer, offers
+from agentloom.ide.results import Changes, NewFile, Refusal
 from agentloom.text import LineTable, Span
 from agentloom_lsp.asking import Asked, asked
 from agentloom_lsp.client import find
@@ -34,12 +34,15 @@ async def code_action(session: Session, params: types.CodeActionParams) -> list[
     # An editor that asks by itself, for its light bulb, has no use for what can't be done.
     automatic = getattr(params.context.trigger_kind, "value", params.context.trigger_kind) == AUTOMATIC
     disabled = session.client.disabled_actions and not automatic
+    cheap = automatic and not session.client.resolves_actions
 
     def work() -> list[dict[str, Any]]:
         return [
             action
-            for offer in offers(found.document, span, kinds)
-            if (offer.refused is None or disabled) and (action := _action(session, found, offer, span)) is not None
+            for offer in offers(found.document, span, kinds, session.client.creates_files, not automatic)
+            if (offer.refused is None or disabled)
+            and not (cheap and offer.costly)
+            and (action := _action(session, found, offer, span)) is not None
         ]
 
     return await session.worker.submit(work)
@@ -55,8 +58,10 @@ async def resolve(session: Session, params: types.CodeAction) -> dict[str, Any]:
     span = Span(int(_told(data, "start") or 0), int(_told(data, "end") or 0))
 
     def work() -> dict[str, Any]:
-        for offer in offers(found.document, span, (kind,)):
-            if offer.title == title and offer.refused is None:
+        for offer in offers(found.document, span, (kind,), session.client.creates_files):
+            if offer.title == title:
+                if offer.refused is not None:
+                    raise Refusal(offer.refused)
                 action = _shown(found, offer)
                 action["edit"] = _workspace_edit(session, found, offer.changes())
                 return action

@@ -1,0 +1,71 @@
+"""Add a `retry` block to a step, with what holds by default written out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from agentloom.analysis import edits
+from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.edits.places import column_of, end_of, keeps_blank_lines, line_end
+from agentloom.diagnostics import Edit
+from agentloom.ide.refactor.checked import after
+from agentloom.ide.results import Changes, TextEdits
+from agentloom.model.catalogue import Block, catalogue
+from agentloom.syntax.nodes import Mapping
+from agentloom.text import Span, newline_of
+
+FIELD = "retry"
+NEVER_RETRIED = frozenset(("router", "approval_gate"))
+"""Step types whose failures another attempt can't cure: they have a `retry` like all others, and it is never used."""
+
+
+def can_be_retried(document: WorkflowDocument, step: Step) -> bool:
+    """Tell whether a `retry` block would say something new: there is none, and the step may fail in a way that passes."""
+    facts = step.facts
+    if step.alias is not None or facts.block is None or FIELD not in facts.block.fields or FIELD in facts.fields:
+        return False
+    return facts.block.tag not in NEVER_RETRIED and isinstance(facts.node, Mapping) and _retries(document) != 0
+
+
+def add_retry(document: WorkflowDocument, owner: WorkflowDocument, step: Step) -> Changes:
+    """Return the edits that add the block; ``owner`` is the document itself, or that of a workflow in place that holds the step.
+
+    Raises ``Refusal`` when the result would have a fault, such as waits that can't fit."""
+    made = tuple(edit._replace(span=edit.span.shift(step.base)) for edit in _edits(owner, step))
+    after(document, made)
+    return (TextEdits(document.source, made),)
+
+
+def _edits(document: WorkflowDocument, step: Step) -> tuple[Edit, ...]:
+    node, text, block = step.facts.node, step.facts.unit.text, step.facts.block
+    assert isinstance(node, Mapping)
+    assert block is not None
+    shape = block.fields[FIELD].shape
+    described = catalogue().blocks[shape.block or FIELD]
+    values = dict(_defaults(described, _retries(document)))
+    if node.flow:
+        return edits.add_entry(text, node, FIELD, "{" + ", ".join(f"{k}: {v}" for k, v in values.items()) + "}")
+    last = next((entry for entry in reversed(node.entries) if not keeps_blank_lines(entry.value)), None)
+    if last is None:
+        return ()
+    at = line_end(text, max(end_of(last.value, last.key), last.key.span.end))
+    break_ = newline_of(text, at)
+    column = column_of(text, node.entries[0].key.span.start)
+    lines = [" " * column + f"{FIELD}:", *(" " * (column + 2) + f"{key}: {value}" for key, value in values.items())]
+    return (Edit(Span(at, at), "".join(break_ + line for line in lines)),)
+
+
+def _defaults(block: Block, retries: Any) -> Iterator[tuple[str, str]]:
+    for name, field in block.fields.items():
+        value = field.default if field.default is not None else retries
+        yield name, json.dumps(value)
+
+
+def _retries(document: WorkflowDocument) -> Any:
+    """Return the retries that a step has without a word about it: those of `config`, else their default."""
+    config = document.head.data.get("config")
+    field = catalogue().blocks["config"].fields["max_retries"]
+    given = config.get("max_retries") if isinstance(config, dict) else None
+    return given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else field.default

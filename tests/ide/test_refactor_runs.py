@@ -1,0 +1,116 @@
+"""Refactorings against real runs: extracted and inlined again, a workflow asks the same questions in the same steps.
+
+The engine runs each version offline, with a provider whose answers follow from the questions. So whatever a step sees, and whatever it
+writes, shows in the questions of the steps behind it and in the state at the end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.ide.refactor.extract import extract
+from agentloom.ide.refactor.inline import inline
+from agentloom.ide.results import Changes, Refusal
+from tests.conftest import ROOT
+from tests.ide.runs import Ran, below, changed, made, read, run
+
+EXAMPLES = sorted((ROOT / "examples").rglob("*.loom.yaml"))
+HERE = "/nowhere/made.loom.yaml"
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_made_at_random(seed: int) -> None:
+    """Workflows with routers, shared keys and nested ones: a few selections of each."""
+    chance = random.Random(seed)
+    document = read(HERE, {HERE: made(chance)})
+    if not document.ok:
+        return
+    ids = [step.id for step in document.steps if step.id]
+    before = run(document)
+    for _ in range(4):
+        count = chance.randint(1, min(4, len(ids)))
+        start = chance.randint(0, len(ids) - count)
+        chosen = (
+            ids[start : start + count] if chance.random() < 0.6 else sorted(chance.sample(ids, count), key=ids.index)
+        )
+        _there_and_back(document, before, chosen, chance.random() < 0.5)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples(path: Path) -> None:
+    """Every stretch of one to four steps of every example."""
+    document = read(str(path))
+    ids = [step.id for step in document.steps if step.id]
+    before = run(document)
+    done = 0
+    for length in (1, 2, 3, 4):
+        for start in range(len(ids) - length + 1):
+            done += _there_and_back(document, before, ids[start : start + length], start % 2 == 0)
+    assert done or len(ids) == 1, "not one stretch of it can be extracted"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_subworkflows_of_examples(path: Path) -> None:
+    """Every subworkflow step of every example can be inlined, one after the other, and nothing asks for anything else."""
+    document = read(str(path))
+    before = run(document)
+    while step := next((step for step in document.steps if step.type == "subworkflow"), None):
+        changes = inline(document, step)
+        document = changed(document, changes)
+        after = run(document)
+        assert sorted(after.asked.values()) == sorted(before.asked.values())
+        assert _leaves(before.state) <= _leaves(after.state)
+
+
+def _there_and_back(document: WorkflowDocument, before: Ran, chosen: list[str], to_file: bool) -> bool:
+    changes = _possible(document, chosen, to_file)
+    if changes is None:
+        return False
+    extracted = changed(document, changes)
+    (name,) = {step.id or "" for step in extracted.steps} - {step.id or "" for step in document.steps}
+    ran = run(extracted)
+    after = below(ran, name)
+    said = f"{chosen}\n{document.source.text}\n{extracted.source.text}"
+    assert (after.status, after.asked, after.began) == (before.status, before.asked, before.began), said
+    try:
+        inlined = changed(extracted, inline(extracted, extracted.by_id[name]))
+    except Refusal:
+        return True
+    back = run(inlined)
+    said += f"\n{inlined.source.text}"
+    assert (back.status, back.asked, back.began) == (before.status, before.asked, before.began), said
+    copies = {
+        (path, value)
+        for path, value in _leaves(ran.state)
+        if path[0] == name and (path[1:], value) in _leaves(ran.state)
+    }
+    assert _leaves(ran.state) - copies <= _leaves(back.state), said
+    return True
+
+
+def _possible(document: WorkflowDocument, chosen: list[str], to_file: bool) -> Changes | None:
+    try:
+        return extract(document, chosen, to_file)
+    except Refusal as refusal:
+        why = str(refusal)
+    assert why[0].islower() or why[0] == "`", why
+    assert not why.endswith("."), why
+    return None
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> frozenset[tuple[tuple[str, ...], str]]:
+    return frozenset(_walk(value, path))
+
+
+def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _walk(item, (*path, key))
+    else:
+        yield path, repr(value)
