@@ -13,7 +13,7 @@ from agentloom.ide.fixing import fix_all
 from agentloom.ide.hits import hit_at, step_at
 from agentloom.ide.refactor import extract, inline
 from agentloom.ide.refactor.retry import add_retry, can_be_retried
-from agentloom.ide.results import Changes, TextEdits
+from agentloom.ide.results import Changes, Refusal, TextEdits
 from agentloom.ide.suppressing import suppress_here, suppress_in_file
 from agentloom.text import Span
 
@@ -134,4 +134,7 @@ def _same_fixes(document: WorkflowDocument, touched: list[tuple[int, Diagnostic]
 
 
 def _all(document: WorkflowDocument, code: str | None = None) -> Changes:
-    return in_text(document, fix_all(document, code))
+    edits = fix_all(document, code)
+    if not edits:
+        raise Refusal("every one of these fixes would bring another error; make them one by one")
+    return in_text(document, edits)
