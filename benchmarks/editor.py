@@ -18,13 +18,21 @@ from typing import Any, NamedTuple
 
 PATIENCE = 120.0
 """Seconds after which a server that doesn't answer is given up."""
+# As VS Code says it, apart from diagnostics: these are sent to it unasked, so that both servers are asked for the same.
 CAPABILITIES: dict[str, Any] = {
     "workspace": {"configuration": True, "didChangeConfiguration": {"dynamicRegistration": True}},
     "textDocument": {
         "synchronization": {"didSave": True},
         "publishDiagnostics": {"versionSupport": True, "relatedInformation": True},
         "completion": {
-            "completionItem": {"snippetSupport": True, "documentationFormat": ["markdown"]},
+            "completionItem": {
+                "snippetSupport": True,
+                "documentationFormat": ["markdown"],
+                "resolveSupport": {"properties": ["documentation", "detail", "additionalTextEdits"]},
+                "insertReplaceSupport": True,
+                "labelDetailsSupport": True,
+            },
+            "completionList": {"itemDefaults": ["editRange", "insertTextFormat", "insertTextMode"]},
             "contextSupport": True,
         },
         "hover": {"contentFormat": ["markdown"]},
