@@ -487,3 +487,17 @@ def test_files(tmp_path: Path) -> None:
 def test_comments_offer_nothing() -> None:
     """In comments nothing is meant."""
     assert labels(USE + "    prompt: hi # {state.¦\n") == []
+
+
+def test_names_below_names_are_offered_for_some_of_many() -> None:
+    """Each look below a name goes through the document once, so that happens a limited number of times."""
+    schema = "{type: json_schema, schema: {type: object, properties: {a: {type: string}, b: {type: number}}}}"
+    steps = "".join(
+        f"  - {{id: s{number}, type: llm_call, prompt: hi, output: o{number}, response_schema: {schema}}}\n"
+        for number in range(60)
+    )
+    needs = ", ".join(f"s{number}" for number in range(60))
+    last = f'  - id: z\n    type: llm_call\n    depends_on: [{needs}]\n    prompt: "{{state.¦"\n'
+    found = labels(f"name: w\nsteps:\n{steps}{last}")
+    assert {f"o{number}" for number in range(60)} <= set(found)
+    assert sum(label.endswith(".a") for label in found) == 30

@@ -18,6 +18,8 @@ from agentloom.syntax.nodes import Alias, Mapping
 
 MOST_NESTED = 12
 """Names below one name that are offered together with it."""
+MOST_DEEPER = 30
+"""Names that others are offered below: looking below each of thousands would take as many passes over the document."""
 
 MOST_CURED = 300
 """Names in a list for which the missing dependency is worked out."""
@@ -28,11 +30,13 @@ LONGEST_VALUE = 40
 def known_paths(where: Where, head: tuple[Part, ...]) -> Iterator[tuple[tuple[Part, ...], Known]]:
     """Yield the names that may follow a path at the cursor, each as a path from there; what is known below a name follows it."""
     document, step = where.document, where.step
+    deeper = 0
     for known in names_below(document, head, step):
         if not writable(known.name):
             continue
         yield (known.name,), known
-        if known.deeper and known.name != RESULTS:
+        if known.deeper and known.name != RESULTS and deeper < MOST_DEEPER:
+            deeper += 1
             for inner in names_below(document, (*head, known.name), step)[:MOST_NESTED]:
                 if writable(inner.name):
                     yield (known.name, inner.name), inner
