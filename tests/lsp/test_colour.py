@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from agentloom.text import LineTable, Span
+from agentloom.analysis.analyze import AnalysisCache, analyze
+from agentloom.analysis.context import Context
+from agentloom.ide.colour.document import document_tokens
+from agentloom.text import LineTable, Source, Span
 from agentloom_lsp.convert import Encoding, Places, Position
-from agentloom_lsp.features.colour import CHUNK, LOOKS, difference
+from agentloom_lsp.features.colour import CHUNK, LOOKS, Kept, difference, encode, encode_document
 from agentloom_lsp.handshake import TOKEN_MODIFIERS, TOKEN_TYPES
 from tests.lsp.peer import FULL, Local
 
@@ -21,6 +24,10 @@ TEXT = (
     "\ufeff# 😀\r\nname: w\r\nsteps:\r\n  - {id: 'é😀', type: llm_call, prompt: \"😀é {state.x} 😀 {x:>3}\"}\r\n"
     "  - id: b\r\n    type: router\r\n    depends_on: ['é😀']\r\n    conditions:\r\n      - expression: |-\r\n          state['ü'] == '😀'\r\n"
     "            and len(state.x) > 1\r\n        target: c\r\n"
+)
+EXTRA = (
+    "  - id: s\n    type: subworkflow\n    workflow_inline:\n      state: {k: 1}\n      steps:\n        - {id: q, type: tool, tool_args: {u: state.x}}\n"
+    "    depends_on: [b]\n  - &m {id: m, type: llm_call, prompt: '{x}'}\n  - {<<: *m, id: o}\n  - *m\nagents: {w: {system_prompt: '{x}'}}\n"
 )
 WORDS = [
     "function.definition é😀",
@@ -147,6 +154,28 @@ def test_the_difference_of_two_answers() -> None:
                 before[: edit["start"]].tolist() + edit["data"] + before[edit["start"] + edit["deleteCount"] :].tolist()
                 == after.tolist()
             )
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", Encoding)
+def test_what_is_kept_changes_no_answer(encoding: Encoding, ends: str) -> None:
+    """Through edits of every kind, an answer put together from what is kept is the one that is made from nothing."""
+    random, kept, cache = Random(11), Kept(), AnalysisCache()
+    text = (TEXT.replace("\r\n", "\n") + EXTRA).replace("\n", ends)
+    for _ in range(60):
+        at = random.randrange(len(text) + 1)
+        end = min(len(text), at + random.choice([0, 0, 1, 5, 40]))
+        new = (
+            text[:at]
+            + random.choice(
+                ["", "x", "{state.y}", " ", ends, "😀", f"{ends}  - {{id: n, type: tool}}{ends}", "'", "&a "]
+            )
+            + text[end:]
+        )
+        document = analyze(Source(URI, new), Context(), cache, "workflow")
+        expected = encode(document_tokens(document), document.lines, encoding).data
+        assert encode_document(document, encoding, kept) == expected
+        text = new if random.random() < 0.7 else text
 
 
 def test_no_token_goes_beyond_its_line() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from agentloom.analysis.document import Facts, WorkflowDocument
 from agentloom.ide.colour.facts import facts_tokens
 from agentloom.ide.colour.tokens import Token, in_order
-from agentloom.ide.nested import documents_in
+from agentloom.ide.nested import documents_in, written_in
 from agentloom.text import Span
 
 
@@ -37,19 +38,64 @@ class TokenMemory:
             self._known = {key: known for key, known in self._known.items() if key in facts}
 
 
+class Stretch(NamedTuple):
+    """Tokens that follow each other, and nothing between them, in offsets of ``text``, which begins at ``base`` in the document.
+
+    ``owner`` is the mapping that they were worked out from: as long as it is the same, so are they. None where several had a part.
+    """
+
+    base: int
+    text: str
+    tokens: tuple[Token, ...]
+    owner: Facts | None = None
+
+
+def stretches(document: WorkflowDocument, memory: TokenMemory | None = None) -> list[Stretch]:
+    """Return the tokens of a whole document, in order, none over another: those of each step by themselves, where that can be."""
+    memory = memory or TokenMemory()
+    text = document.source.text
+    seen = {id(document.head)}
+    steps: list[Stretch] = []
+    for step in document.steps:
+        if step.alias is not None:
+            continue
+        inner = written_in(document, step)
+        seen.add(id(step.facts))
+        tokens = memory.tokens(step.facts)
+        if inner is None:
+            steps.append(Stretch(step.base, step.facts.unit.text, tokens, step.facts))
+            continue
+        found = [shifted(token, step.base) for token in tokens]
+        for facts, base in _owners(inner):
+            seen.add(id(facts))
+            found.extend(shifted(token, base) for token in memory.tokens(facts))
+        steps.append(Stretch(0, text, in_order(found)))
+    memory.keep_only(seen)
+    head = in_order([shifted(token, document.base) for token in memory.tokens(document.head)])
+    filled = [stretch for stretch in steps if stretch.tokens]
+    start = filled[0].base + filled[0].tokens[0].start if filled else 0
+    above = tuple([token for token in head if token.start < start])
+    ordered = [Stretch(0, text, above), *filled, Stretch(0, text, head[len(above) :])]
+    if _follow(ordered):
+        return ordered
+    every = (shifted(token, stretch.base) for stretch in ordered for token in stretch.tokens)
+    return [Stretch(0, text, in_order(list(every)))]
+
+
+def _follow(found: list[Stretch]) -> bool:
+    """Tell whether stretches stand in the text one behind the other; not so where merge keys bring in what stands elsewhere."""
+    end = 0
+    for stretch in found:
+        if stretch.tokens:
+            if stretch.base + stretch.tokens[0].start < end:
+                return False
+            end = stretch.base + stretch.tokens[-1].end
+    return True
+
+
 def document_tokens(document: WorkflowDocument, memory: TokenMemory | None = None) -> list[Token]:
     """Return the tokens of a whole document in document offsets, in order, none over another."""
-    memory = memory or TokenMemory()
-    found: list[Token] = []
-    seen: set[int] = set()
-    for facts, base in _owners(document):
-        seen.add(id(facts))
-        if base:
-            found.extend([Token(start + base, end + base, kind) for start, end, kind in memory.tokens(facts)])
-        else:
-            found.extend(memory.tokens(facts))
-    memory.keep_only(seen)
-    return list(in_order(found))
+    return [shifted(token, stretch.base) for stretch in stretches(document, memory) for token in stretch.tokens]
 
 
 def range_tokens(document: WorkflowDocument, span: Span, memory: TokenMemory | None = None) -> list[Token]:
@@ -68,6 +114,11 @@ def range_tokens(document: WorkflowDocument, span: Span, memory: TokenMemory | N
             if start + base < span.end and end + base > span.start:
                 found.append(Token(start + base, end + base, kind))
     return list(in_order(found))
+
+
+def shifted(token: Token, by: int) -> Token:
+    """Return a token, ``by`` code points further on."""
+    return Token(token.start + by, token.end + by, token.kind) if by else token
 
 
 def _owners(document: WorkflowDocument) -> Iterator[tuple[Facts, int]]:

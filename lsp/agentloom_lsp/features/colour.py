@@ -9,11 +9,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from lsprotocol import types
 
-from agentloom.ide.colour.document import TokenMemory, document_tokens, range_tokens
+from agentloom.analysis.document import Facts, WorkflowDocument
+from agentloom.ide.colour.document import TokenMemory, range_tokens, stretches
 from agentloom.ide.colour.tokens import Token, TokenKind
 from agentloom.text import LineTable
 from agentloom_lsp.asking import asked
@@ -54,13 +55,25 @@ CHUNK = 1_024
 """Numbers compared at once when two answers are held against each other."""
 
 
-class Kept:
-    """What is kept for one open document: tokens by step, and the last answer. ``result_id`` names that."""
+class Encoded(NamedTuple):
+    """Tokens as the protocol's numbers, five each: where it begins, counted from the one before, length, type, modifiers.
 
-    __slots__ = ("data", "memory", "numbers", "result_id")
+    The first is counted from the start of the text; ``line`` and ``character`` are where the last begins.
+    """
+
+    data: array[int]
+    line: int
+    character: int
+
+
+class Kept:
+    """What is kept for one open document: tokens by step, as numbers too, and the last answer. ``result_id`` names that."""
+
+    __slots__ = ("data", "encoded", "memory", "numbers", "result_id")
 
     def __init__(self) -> None:
         self.memory = TokenMemory()
+        self.encoded: dict[int, tuple[Facts, Encoded]] = {}
         self.numbers = count(1)
         self.result_id = ""
         self.data: array[int] = array("I")
@@ -96,7 +109,7 @@ async def for_range(session: Session, params: types.SemanticTokensRangeParams) -
     span = found.places.span(Position(start.line, start.character), Position(end.line, end.character))
 
     def work() -> dict[str, Any]:
-        return {"data": encode(range_tokens(document, span, kept.memory), document.lines, encoding).tolist()}
+        return {"data": encode(range_tokens(document, span, kept.memory), document.lines, encoding).data.tolist()}
 
     return await session.worker.submit(work)
 
@@ -107,7 +120,7 @@ async def _renewed(session: Session, text_document: Any) -> tuple[Kept, tuple[st
     if found is None:
         return None
     document, kept, encoding = found.document, _kept(session, text_document.uri), session.client.encoding
-    data = await session.worker.submit(lambda: encode(document_tokens(document, kept.memory), document.lines, encoding))
+    data = await session.worker.submit(lambda: encode_document(document, encoding, kept))
     before = kept.result_id, kept.data
     kept.result_id, kept.data = str(next(kept.numbers)), data
     return kept, before
@@ -123,13 +136,43 @@ def _kept(session: Session, uri: str) -> Kept:
     return kept
 
 
-def encode(tokens: Sequence[Token], lines: LineTable, encoding: Encoding) -> array[int]:
-    """Return tokens as the protocol's numbers, five each: where it begins, counted from the one before, length, type, modifiers."""
+def encode_document(document: WorkflowDocument, encoding: Encoding, kept: Kept) -> array[int]:
+    """Return the tokens of a document as numbers. Those of a step that stayed the same are taken over as they are."""
+    known, kept.encoded = kept.encoded, {}
+    lines = document.lines
+    tables: dict[int, LineTable] = {id(document.source.text): lines}
+    data: array[int] = array("I")
+    last_line = last_character = 0
+    for stretch in stretches(document, kept.memory):
+        if not stretch.tokens:
+            continue
+        found = known.get(id(stretch.owner)) if stretch.owner is not None else None
+        if found is None:
+            table = tables.get(id(stretch.text)) or tables.setdefault(id(stretch.text), LineTable(stretch.text))
+            encoded = encode(stretch.tokens, table, encoding)
+        else:
+            encoded = found[1]
+        if stretch.owner is not None:
+            kept.encoded[id(stretch.owner)] = (stretch.owner, encoded)
+        base = lines.line_of(stretch.base)  # a text that is read by itself begins with its line
+        at = len(data)
+        data.extend(encoded.data)
+        line = base + data[at]
+        data[at] = line - last_line
+        if line == last_line:
+            data[at + 1] -= last_character
+        last_line, last_character = base + encoded.line, encoded.character
+    return data
+
+
+def encode(tokens: Sequence[Token], lines: LineTable, encoding: Encoding) -> Encoded:
+    """Return tokens of a text as numbers."""
     text, starts = lines.text, lines.starts
     plain = encoding is Encoding.UTF32 or text.isascii()
-    last_line, line = 0, 0
-    following = starts[1] if len(starts) > 1 else lines.length + 1
-    at = line_start = last_character = character = 0
+    line = lines.line_of(tokens[0].start) if tokens else 0
+    following = starts[line + 1] if line + 1 < len(starts) else lines.length + 1
+    at = line_start = starts[line]
+    last_line = last_character = character = 0
     data: list[int] = []
     for start, end, kind in tokens:
         while start >= following:
@@ -151,7 +194,7 @@ def encode(tokens: Sequence[Token], lines: LineTable, encoding: Encoding) -> arr
             modifiers,
         )
         last_line, last_character = line, character
-    return array("I", data)
+    return Encoded(array("I", data), last_line, last_character)
 
 
 def difference(before: array[int], after: array[int]) -> list[dict[str, Any]]:
