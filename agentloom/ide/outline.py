@@ -98,9 +98,9 @@ class _Builder:
             step = by_index.get(index)
             if step is not None:
                 yield self._step(document, step)
-            elif isinstance(placed.node, Scalar) and placed.node.value.strip():  # a step of which one word is typed
+            elif isinstance(placed.node, Scalar) and placed.node.value.strip():  # of its first key, half is typed
                 span = placed.node.span.shift(placed.base)
-                yield Symbol(_line(placed.node.value), "step", "", span, word_span(placed.node).shift(placed.base))
+                yield Symbol(f"step {index + 1}", "step", "", span, span)
 
     def _step(self, document: WorkflowDocument, step: Step) -> Symbol:
         name = _line(step.id or "") or f"step {step.index + 1}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
+from agentloom.ide.folding import folds
 from agentloom.ide.outline import MOST_SYMBOLS, Symbol, outline
 from agentloom.text import Source
 from tests.analysis.checking import A, H, check
+from tests.ide.test_colour import TYPED
 
 INLINE = (
     "  - id: sub\n    type: subworkflow\n    workflow_inline:\n      name: k\n      state: {n: 1}\n      steps:\n"
@@ -50,7 +53,7 @@ def every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
         (H + A, ["steps block", "  a step llm_call"]),
         (H + A + A, ["steps block", "  a step llm_call", "  a step llm_call"]),
         (H + "  - type: router\n", ["steps block", "  step 1 step router"]),
-        (H + A + "  - na\n", ["steps block", "  a step llm_call", "  na step"]),
+        (H + A + "  - na\n", ["steps block", "  a step llm_call", "  step 2 step"]),
         (H + A + "  -\n", ["steps block", "  a step llm_call"]),
         (H + "  - id: b\n    type: wrong\n", ["steps block", "  b step wrong"]),
         (
@@ -116,6 +119,25 @@ def test_an_agent_file_is_one_agent() -> None:
     assert list(drawn(found.symbols)) == ["scout agent", "  http_request tool"]
     nameless = outline(analyze(Source("/x/finder.agent.yaml", "system_prompt: hi\n"), Context(), None, "agent"))
     assert list(drawn(nameless.symbols)) == ["finder agent"]
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_whatever_is_half_typed_between_two_steps(typed: str) -> None:
+    """Every name stays, and so does the number of folds around them; at most the step that is being typed comes in."""
+    for path in sorted(Path("examples").glob("*.yaml"))[::3]:
+        text = path.read_text(encoding="utf-8")
+        document, lines = check(text), text.split("\n")
+        before = Counter((symbol.name, symbol.kind) for symbol in every(outline(document).symbols))
+        heads = {lines[fold.first] for fold in folds(document)}
+        for step in document.steps:
+            at = document.lines.line_of(step.place(step.facts.node.span).end) + 1
+            broken = [*lines[:at], typed, *lines[at:]]
+            found = check("\n".join(broken))
+            after = Counter((symbol.name, symbol.kind) for symbol in every(outline(found).symbols))
+            more = after - before
+            assert not before - after, step.id
+            assert sum(more.values()) == (typed == "  - id"), (step.id, more)
+            assert heads <= {broken[fold.first] for fold in folds(found)}, step.id
 
 
 def test_case_five_thousand_steps() -> None:
