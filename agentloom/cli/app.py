@@ -34,6 +34,7 @@ class CommandEntry(NamedTuple):
 COMMANDS = (
     CommandEntry("run", "Run a workflow."),
     CommandEntry("validate", "Check workflow and agent files."),
+    CommandEntry("plan", "Show what a workflow will do, and what it may cost."),
     CommandEntry("graph", "Draw a workflow."),
     CommandEntry("init", "Start a project: a first workflow, settings, hooks."),
     CommandEntry("explain", "Explain a diagnostic code."),

@@ -31,12 +31,13 @@ def command(file: str, format_: str | None, output: str | None, stdin_filename: 
 
     Exit codes: 0 drawn; 1 there are no steps to draw; 2 wrong usage, or a file that can't be read or written.
     """
+    from agentloom.ide.overview import critical_path
     from agentloom.ide.picture import picture
 
     shown, document = load(file, stdin_filename, "workflow")
     if not document.by_id:
         raise WorkflowError(f"{shown} has no steps to draw; `agentloom validate` tells what is wrong with it")
-    text = _drawn(format_ or _by_ending(output), picture(document))
+    text = _drawn(format_ or _by_ending(output), picture(document, critical_path(document)))
     if output is None:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
