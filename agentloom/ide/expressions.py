@@ -35,7 +35,7 @@ class Typed(NamedTuple):
 
     ``span`` is the word to replace, ``word`` what of it stands before the cursor. ``member``: a name behind a dot of ``chain``;
     ``key``: a key of ``chain`` in brackets, ``quoted`` when its quotes are there; ``text``: inside a text that is compared with
-    ``chain``, if it is known.
+    ``chain``, if it is known; ``value``: a value, which may be compared so, too.
     """
 
     expects: Expects
@@ -81,7 +81,9 @@ def typed_at(value: str, offset: int) -> Typed:
         return Typed("member", span, word, chain) if _ends_value(tokens[:-1]) else nothing
     if before.kind == "operator" and before.text == "[" and _ends_value(tokens[:-1]):
         return Typed("key", span, word, chain_before(tokens[:-1]))
-    return Typed("operator" if _ends_value(tokens) else "value", span, word)
+    if _ends_value(tokens):
+        return Typed("operator", span, word)
+    return Typed("value", span, word, _compared(tokens))
 
 
 def word_at(value: str, offset: int) -> Word | None:

@@ -8,12 +8,14 @@ from typing import NamedTuple
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.suppress import codes_in
 from agentloom.analysis.symbols import Occurrence
+from agentloom.ide.around import Around, around
 from agentloom.ide.earlier import place_before, span_now
 from agentloom.ide.expressions import word_at
 from agentloom.ide.hits import Hit, hit_at
 from agentloom.ide.owners import Owner, owner_of, tool_of
 from agentloom.ide.prose import anchors, calls, fields, files, names, state, steps
 from agentloom.ide.prose.form import Prose
+from agentloom.ide.results import Project
 from agentloom.model.catalogue import Shape
 from agentloom.syntax.nodes import Alias, Scalar
 from agentloom.syntax.resolve import resolve
@@ -31,31 +33,41 @@ class Hover(NamedTuple):
     prose: Prose
 
 
-def hover_at(document: WorkflowDocument, offset: int, before: WorkflowDocument | None = None) -> Hover | None:
+class Scene(NamedTuple):
+    """What is around a hit: the workflow around one that is written in place, and the other files."""
+
+    outer: Around | None = None
+    project: Project | None = None
+
+
+def hover_at(
+    document: WorkflowDocument, offset: int, before: WorkflowDocument | None = None, project: Project | None = None
+) -> Hover | None:
     """Return what stands at an offset; ``before`` is the last version without syntax errors, asked where this one has nothing."""
-    found = _hover(document, offset)
+    found = _hover(document, offset, project)
     if found is not None or before is None or before is document:
         return found
     then = place_before(document.source.text, before.source.text, offset)
-    old = _hover(before, then) if then is not None else None
+    old = _hover(before, then, project) if then is not None else None
     span = span_now(document.source.text, before.source.text, old.span) if old is not None else None
     return Hover(span, old.prose) if old is not None and span is not None else None
 
 
-def _hover(document: WorkflowDocument, offset: int) -> Hover | None:
+def _hover(document: WorkflowDocument, offset: int, project: Project | None) -> Hover | None:
     found = _comment(document, offset) or _anchor(document, offset)
     if found is not None:
         return found
     hit = hit_at(document, offset)
     if hit is None:
         return None
+    scene = Scene(around(document, hit.document), project)
     if isinstance(hit.node, Alias):
         return _alias(hit)
     if not isinstance(hit.node, Scalar):
         return None
     inside = _inside(hit, hit.node)
     at = max(inside.start, min(offset, inside.end))
-    found = _key(hit, hit.node) if hit.is_key else _value(hit, hit.node, at)
+    found = _key(hit, hit.node, scene) if hit.is_key else _value(hit, hit.node, at, scene)
     # On a quote stands what is quoted, with its quotes.
     return found._replace(span=hit.span) if found is not None and not found.span.contains(offset) else found
 
@@ -89,18 +101,18 @@ def _alias(hit: Hit) -> Hover | None:
     return Hover(hit.span, prose)
 
 
-def _key(hit: Hit, node: Scalar) -> Hover | None:
+def _key(hit: Hit, node: Scalar, scene: Scene) -> Hover | None:
     span = _inside(hit, node)
     if hit.field is not None:
         return Hover(span, fields.of_field(hit.block, hit.field))
     if node.value == "<<" and node.style == "plain":
         return Hover(span, anchors.OF_MERGE)
     owner = owner_of(hit)
-    prose = _key_below(hit, owner, node.value) if owner is not None else ()
+    prose = _key_below(hit, owner, node.value, scene) if owner is not None else ()
     return Hover(span, prose) if prose else None
 
 
-def _key_below(hit: Hit, owner: Owner, name: str) -> Prose:
+def _key_below(hit: Hit, owner: Owner, name: str, scene: Scene) -> Prose:
     """Return what a key of an open mapping is: what the mark on the mapping says its keys name."""
     mark = owner.field.shape.mark("template_deep")
     if mark is not None and len(owner.below) == 1:
@@ -112,18 +124,18 @@ def _key_below(hit: Hit, owner: Owner, name: str) -> Prose:
     if mark is not None and mark.of == "state":
         return state.of_path(hit.document, None, owner.below)
     if mark is not None and mark.of == "agent" and len(owner.below) == 1:
-        return _agent(hit.document, name)
+        return _agent(hit.document, name, scene)
     mark = owner.field.shape.mark("ref")
     if mark is not None and mark.of == "state" and len(owner.below) == 1:
         return state.of_schema_key(hit.document, name)
     return ()
 
 
-def _value(hit: Hit, node: Scalar, offset: int) -> Hover | None:
+def _value(hit: Hit, node: Scalar, offset: int, scene: Scene) -> Hover | None:
     at = offset - hit.base
     for place in hit.facts.occurrences:
         if place.node is node:
-            found = _occurrence(hit, place, at)
+            found = _occurrence(hit, place, at, scene)
             if found is not None:
                 return found
     shape = hit.shape
@@ -141,17 +153,17 @@ def _value(hit: Hit, node: Scalar, offset: int) -> Hover | None:
     return Hover(_inside(hit, node), fields.of_field(hit.block, owner.field))
 
 
-def _occurrence(hit: Hit, place: Occurrence, at: int) -> Hover | None:
+def _occurrence(hit: Hit, place: Occurrence, at: int, scene: Scene) -> Hover | None:
     if place.kind == "state":
-        return _state(hit, place, at)
+        return _state(hit, place, at, scene)
     span = place.span.shift(hit.base)
     if not span.contains(at + hit.base) or span.start == span.end:
         return None
-    prose = _named(hit, place)
+    prose = _named(hit, place, scene)
     return Hover(span, prose) if prose else None
 
 
-def _named(hit: Hit, place: Occurrence) -> Prose:
+def _named(hit: Hit, place: Occurrence, scene: Scene) -> Prose:
     """Return what a name means."""
     document = hit.document
     if place.kind == "step":
@@ -167,15 +179,15 @@ def _named(hit: Hit, place: Occurrence) -> Prose:
         provider = config.get("provider") if isinstance(config, dict) else None
         return names.of_model(place.name, provider if isinstance(provider, str) else None)
     if place.kind == "agent":
-        return _agent(document, place.name)
+        return _agent(document, place.name, scene)
     if place.kind == "file":
-        return files.of_file(document, hit.step, place)
+        return files.of_file(document, hit.step, place, scene.project)
     if place.kind == "child_state":
         return files.of_child_key(document, hit.step, place.name, returned=True)
     return ()
 
 
-def _state(hit: Hit, place: Occurrence, at: int) -> Hover | None:
+def _state(hit: Hit, place: Occurrence, at: int, scene: Scene) -> Hover | None:
     """Return what the part of a state path under the cursor is, as seen from the step."""
     for number, (inside, span) in enumerate(zip(place.parts_inside, place.part_spans, strict=True)):
         if span.contains(at):
@@ -183,7 +195,7 @@ def _state(hit: Hit, place: Occurrence, at: int) -> Hover | None:
             if place.form == "expression" and parts == ("steps",):
                 return Hover(span.shift(hit.base), calls.of_root("steps"))
             step = hit.step if place.role == "read" else None
-            return Hover(span.shift(hit.base), state.of_path(hit.document, step, parts))
+            return Hover(span.shift(hit.base), state.of_path(hit.document, step, parts, scene.outer))
         if inside.start == inside.end:
             break
     written = place.node.value[place.inside.start : place.inside.end]
@@ -233,9 +245,11 @@ def _argument(hit: Hit, name: str) -> Prose:
     return names.of_argument(tool.name, name, schema, name in names.needed_of(tool.parameters))
 
 
-def _agent(document: WorkflowDocument, name: str) -> Prose:
+def _agent(document: WorkflowDocument, name: str, scene: Scene) -> Prose:
     agents = document.head.data.get("agents")
-    return files.of_agent(document, name, agents[name]) if isinstance(agents, Mapping) and name in agents else ()
+    if not isinstance(agents, Mapping) or name not in agents:
+        return ()
+    return files.of_agent(document, name, agents[name], scene.project)
 
 
 def _inside(hit: Hit, node: Scalar) -> Span:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from agentloom.analysis.dataflow import dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.rules.collisions import router_choices
+from agentloom.ide.around import Around
 from agentloom.ide.result_shapes import NOTHING, below, shape_of_result
 from agentloom.language.paths import MISSING, Part, get
 
@@ -34,6 +35,7 @@ class Known(NamedTuple):
     """A name below a path, and what is known of it. ``writers`` are in file order, those upstream first.
 
     ``given``: it stands in `state`; ``declared``: the settings or `state_schema` name it. ``deeper``: names are known below it.
+    ``origin`` says what kind of value it is, ``outside`` where it comes from when it isn't this workflow.
     """
 
     name: Part
@@ -43,11 +45,7 @@ class Known(NamedTuple):
     declared: bool = False
     deeper: bool = False
     origin: str = ""
-
-    @property
-    def in_scope(self) -> bool:
-        """Whether a read of it finds something: set from the start, or written by a step that is waited for."""
-        return self.given or self.declared or any(writer.upstream for writer in self.writers) or not self.writers
+    outside: str = ""
 
 
 def writers_of(document: WorkflowDocument, parts: Sequence[Part], step: Step | None) -> tuple[Writer, ...]:
@@ -74,9 +72,38 @@ def initial_value(document: WorkflowDocument, parts: Sequence[Part]) -> Any:
     return get(state, parts) if isinstance(state, dict) else MISSING
 
 
-def names_below(document: WorkflowDocument, parts: Sequence[Part], step: Step | None) -> tuple[Known, ...]:
-    """Return the names that may follow a path, as seen from a step: those in scope first, upstream writers before all."""
+def names_below(
+    document: WorkflowDocument, parts: Sequence[Part], step: Step | None, outer: Around | None = None
+) -> tuple[Known, ...]:
+    """Return the names that may follow a path, as seen from a step: those in scope first, upstream writers before all.
+
+    For a workflow written in place, ``outer`` is what is around it: what comes from there follows.
+    """
     head = tuple(parts)
+    known = _names_below(document, head, step)
+    if outer is None or head[:1] == (RESULTS,):
+        return known
+    seen = {found.name for found in known}
+    return (*known, *(found for found in _from_around(head, outer) if found.name not in seen))
+
+
+def _from_around(head: tuple[Part, ...], outer: Around) -> Iterator[Known]:
+    """Yield what a workflow written in place is handed."""
+    if not head:
+        for name in sorted(outer.given):
+            yield Known(name, outside=f"from `input` of {outer.step.id}")
+    if outer.isolated:
+        return
+    for found in names_below(outer.document, head, outer.step, outer.around):
+        there = found.outside or found.given or found.declared or any(writer.upstream for writer in found.writers)
+        if there and found.name != RESULTS and found.name not in outer.given:
+            value = found.value if found.given else None
+            yield Known(
+                found.name, given=found.given, value=value, deeper=found.deeper, outside=found.outside or "from around"
+            )
+
+
+def _names_below(document: WorkflowDocument, head: tuple[Part, ...], step: Step | None) -> tuple[Known, ...]:
     if head[:1] == (RESULTS,):
         return tuple(_results(document, head[1:], step))
     upstream = scope_of(document, step)

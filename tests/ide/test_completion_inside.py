@@ -204,6 +204,17 @@ def test_the_step_itself_is_not_its_own_writer() -> None:
     assert (item.detail, item.additional) == ("written by this step itself", ())
 
 
+def test_a_workflow_written_in_place_sees_what_is_around_it() -> None:
+    """The parent's state as its step sees it, but nothing of it when it is isolated; what `input` hands over always."""
+    inner = "    workflow_inline:\n      name: k\n      steps:\n        - {id: q, type: llm_call, prompt: '{state.¦}', output: o}\n"
+    outer = HEAD + "  - id: s\n    type: subworkflow\n    depends_on: [fetch]\n    input: {lang: en}\n"
+    found = {item.label: item.detail for item in offered(outer + inner)}
+    assert found["lang"] == "from `input` of s"
+    assert (found["report"], found["ticket"]) == ("from around", "from around · begins as My invoice")
+    assert "verdict" not in found
+    assert {"lang", "o"} == set(labels(outer + "    isolated_state: true\n" + inner)) - {"steps"}
+
+
 def test_declared_keys_count() -> None:
     """Keys of the settings, of `state_schema` and of a comment are there like those of `state`."""
     marked = "# agentloom: state[lang]\n" + USE.replace(
@@ -270,6 +281,7 @@ def test_the_body_of_a_webhook() -> None:
         ("state.verdict.label in ['tech', '¦", ["billing"], []),
         ("steps.fetch.status == '¦'", ["success"], ["failed"]),
         ("state.ticket == '¦'", [], ["billing", "state"]),
+        ("state.verdict.label == ¦", ["'billing'", "'tech'", "state"], ["and"]),
         ("state.ticket == ¦", ["state", "len(value)", "None"], ["and"]),
         ("state.x == 1.¦", [], ["state", "lower()"]),
         ("state.x # ¦", [], ["state"]),
@@ -316,6 +328,7 @@ def test_an_agent_ends_its_turn_on_its_reply() -> None:
     """In `exit_condition` there is `reply`, and no `steps`."""
     found = labels(HEAD.replace("Be nice.}", "Be nice., loop_policy: {exit_condition: \"'x' in ¦\"}}"))
     assert {"state", "reply"} <= set(found)
+    assert labels(HEAD.replace("Be nice.}", "Be nice., loop_policy: {exit_condition: ¦}}"))[0] == "no_tool_call"
     assert "steps" not in found
 
 

@@ -15,6 +15,7 @@ from agentloom.ide.prose.form import markdown, plain
 from agentloom.text import Source
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from tests.ide.marked import cut
+from tests.ide.project import Files
 from tests.ide.test_anywhere import ENDS, TEXTS
 
 H = "name: w\nsteps:\n"
@@ -138,6 +139,20 @@ def test_template_variables_in_every_style(marked: str, word: str, said: str, st
     found = told(head + FETCH + use + late, Settings(known_state=("given",)))
     assert found[0] == word
     assert said in found[1]
+
+
+def test_a_workflow_written_in_place_sees_what_is_around_it() -> None:
+    """A path that the parent gives is told with who writes it there, or as handed over."""
+    inner = "workflow_inline: {name: k, steps: [{id: q, type: llm_call, prompt: '{}'}]}"
+    text = H + FETCH + "  - {id: s, type: subworkflow, depends_on: [fetch], input: {lang: en}, " + inner + "}\n"
+    word, said = told(text.replace("{}", "{state.re¦port}"))
+    assert (word, "From the workflow around this one:\n\nWritten by\n\n- `fetch`, layer 1 of 2" in said) == (
+        "report",
+        True,
+    )
+    assert "Handed over by `input` of step `s`." in told(text.replace("{}", "{state.la¦ng}"))[1]
+    isolated = text.replace("type: subworkflow", "type: subworkflow, isolated_state: true")
+    assert "No step writes it" in told(isolated.replace("{}", "{state.re¦port}"))[1]
 
 
 @pytest.mark.parametrize(
@@ -278,6 +293,22 @@ def test_files(tmp_path: Path) -> None:
     missing = "config: {responses_file: no¦pe.json}\n" + H + A
     assert told(missing, path=here) == ("nope.json", f"`{tmp_path}/nope.json`\n\nThere is no such file.")
     assert "save it first" in told(missing)[1]
+
+
+def test_an_agent_in_a_file_of_its_own() -> None:
+    """With what the file says about it, as the workspace knows it."""
+    agent = "name: h\ndescription: Answers questions.\nsystem_prompt: hi\nmodel: gpt-4o\n"
+    for marked in (
+        H + "  - {id: s, type: agent, agent: ./hel¦per.agent.yaml}\n",
+        "agents: {h: ./hel¦per.agent.yaml}\n" + H + A,
+        "agents: {h: ./helper.agent.yaml}\n" + H + "  - {id: s, type: agent, agent: ¦h}\n",
+    ):
+        files = Files({"helper.agent.yaml": agent, "flow.loom.yaml": marked})
+        document, offset = files.asked()
+        found = hover_at(document, offset, project=files)
+        assert found is not None
+        assert "Answers questions." in plain(found.prose)
+        assert "Model: `gpt-4o`." in plain(found.prose)
 
 
 def test_nothing_where_nothing_is_meant() -> None:

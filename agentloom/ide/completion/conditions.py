@@ -59,6 +59,12 @@ def _in_margin(where: Where) -> bool:
 
 
 def _values(where: Where, typed: Typed) -> Iterator[Item]:
+    if typed.chain is not None and typed.chain.known:
+        for text, detail in texts_at(where.document, typed.chain.parts):
+            yield Item(f"'{text}'", "value", _edit(where, typed, f"'{text}'"), detail, rank=1)
+    default = where.field.default if where.field is not None else None
+    if isinstance(default, str) and not where.text.value[: typed.span.start].strip():
+        yield Item(default, "value", _edit(where, typed, default), "default", rank=1)
     mark = mark_of(where.shape, "expression")
     roots = ("state", "steps") if mark is None or mark.of != "agent" else ("state", "reply")
     for name in roots:

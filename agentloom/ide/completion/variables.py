@@ -10,6 +10,7 @@ from agentloom.analysis import edits
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.edits.places import has_anchor
 from agentloom.diagnostics import Edit
+from agentloom.ide.around import around
 from agentloom.ide.completion.where import Where
 from agentloom.ide.prose.state import writer_words
 from agentloom.ide.state_paths import RESULTS, Known, names_below
@@ -30,14 +31,15 @@ LONGEST_VALUE = 40
 def known_paths(where: Where, head: tuple[Part, ...]) -> Iterator[tuple[tuple[Part, ...], Known]]:
     """Yield the names that may follow a path at the cursor, each as a path from there; what is known below a name follows it."""
     document, step = where.document, where.step
+    outer = around(where.root, document) if where.root is not None else None
     deeper = 0
-    for known in names_below(document, head, step):
+    for known in names_below(document, head, step, outer):
         if not writable(known.name):
             continue
         yield (known.name,), known
         if known.deeper and known.name != RESULTS and deeper < MOST_DEEPER:
             deeper += 1
-            for inner in names_below(document, (*head, known.name), step)[:MOST_NESTED]:
+            for inner in names_below(document, (*head, known.name), step, outer)[:MOST_NESTED]:
                 if writable(inner.name):
                     yield (known.name, inner.name), inner
 
@@ -67,6 +69,8 @@ def detail_of(where: Where, known: Known, dependency: bool) -> str:
         words.append(writer_words(document, others[0]) + (f" and {len(others) - 1} more" if len(others) > 1 else ""))
     elif known.writers:
         words.append("written by this step itself")
+    if known.outside:
+        words.append(known.outside)
     if known.given:
         words.append("begins as " + shortened(known.value) if words else "= " + shortened(known.value))
     elif known.declared:

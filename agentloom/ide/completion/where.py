@@ -31,7 +31,8 @@ class Where(NamedTuple):
     """Where a cursor is. Spans are document offsets.
 
     ``kind``: in a `key`, in the `value` of one, in an `item` of a list (or where one may begin), in a `comment`, or where there
-    is `nothing` to say. ``document`` is the innermost workflow: that of the file, or the one written in place around the cursor.
+    is `nothing` to say. ``document`` is the innermost workflow: that of the file, or the one written in place around the cursor;
+    ``root`` is that of the file.
     ``step`` is the step that the cursor is in; None in the head, and in an item so broken that it is no step (``in_step`` tells).
     ``path`` leads from the step's (or head's) mapping to the place: to the mapping for a key, to the value or item otherwise.
 
@@ -77,6 +78,7 @@ class Where(NamedTuple):
     own_line: bool = False
     column: int = 0
     missing: int = 0
+    root: WorkflowDocument | None = None
 
     @property
     def source(self) -> str:
@@ -121,7 +123,7 @@ def where(document: WorkflowDocument, offset: int) -> Where:
     spot, end = scan(text, offset, start, body.end, frames, trusted)
     if spot.kind in ("comment", "nothing"):
         return nothing._replace(kind=spot.kind)
-    return _Resolving(document, offset, spot, end).resolve()
+    return _Resolving(document, offset, spot, end).resolve()._replace(root=document)
 
 
 _VIRTUAL = "\0"

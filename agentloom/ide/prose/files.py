@@ -13,10 +13,11 @@ from agentloom.ide.prose.form import Block, Code, Prose, listed, say
 from agentloom.ide.prose.names import agent_blocks
 from agentloom.ide.prose.steps import of_child
 from agentloom.ide.result_shapes import read_keys, written_keys
+from agentloom.ide.results import Project
 
 
-def of_file(document: WorkflowDocument, step: Step | None, place: Occurrence) -> Prose:
-    """Return where a path leads, whether something is there, and what a child workflow takes and gives."""
+def of_file(document: WorkflowDocument, step: Step | None, place: Occurrence, project: Project | None = None) -> Prose:
+    """Return where a path leads, whether something is there, and what a child workflow takes and gives, or an agent is."""
     name = place.name
     if not name or "{" in name or "://" in name or name.startswith("data:"):
         return ()
@@ -32,19 +33,27 @@ def of_file(document: WorkflowDocument, step: Step | None, place: Occurrence) ->
         elif child.missing is not None:
             said.append(say(child.missing[0].upper() + child.missing[1:] + "."))
         return tuple(said)
-    if not _exists(document, path):
-        said.append(say("There is no such file."))
+    said.extend(_there(document, path, project))
     return tuple(said)
 
 
-def of_agent(document: WorkflowDocument, name: str, data: Any) -> Prose:
+def _there(document: WorkflowDocument, path: Path, project: Project | None) -> list[Block]:
+    """Return what an agent's file says about it, or that there is none."""
+    if not _exists(document, path):
+        return [say("There is no such file.")]
+    if project is None or not path.name.lower().endswith((".yaml", ".yml")):
+        return []
+    found = project.document(path)
+    return agent_blocks(found.head.data) if found is not None and found.kind == "agent" else []
+
+
+def of_agent(document: WorkflowDocument, name: str, data: Any, project: Project | None = None) -> Prose:
     """Return what an agent of the file's `agents` is; a path is told with the place where it leads."""
     said: list[Block] = [say("Agent ", Code(name))]
     if isinstance(data, str):
         path = resolved(document, data)
         said.append(say("Defined in ", Code(str(path) if path is not None else data), "."))
-        if path is not None and not _exists(document, path):
-            said.append(say("There is no such file."))
+        said.extend(_there(document, path, project) if path is not None else ())
     elif isinstance(data, Mapping):
         said.extend(agent_blocks(data))
     return tuple(said)

@@ -9,6 +9,7 @@ from typing import Any
 from agentloom.analysis.dataflow import Reaching, dataflow
 from agentloom.analysis.dataflow.declared import Origin
 from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.ide.around import Around
 from agentloom.ide.prose.form import Block, Code, Inline, Items, Prose, excerpt, listed, say
 from agentloom.ide.prose.steps import layer_words, of_step
 from agentloom.ide.state_paths import Writer, initial_value, writers_of
@@ -28,8 +29,10 @@ RESULTS = {
 """What each step's result holds."""
 
 
-def of_path(document: WorkflowDocument, step: Step | None, parts: tuple[Part, ...]) -> Prose:
-    """Return what is known of a state path, as seen from a step (None: from the head)."""
+def of_path(
+    document: WorkflowDocument, step: Step | None, parts: tuple[Part, ...], outer: Around | None = None
+) -> Prose:
+    """Return what is known of a state path, as seen from a step (None: from the head); ``outer`` is what is around the workflow."""
     if parts[:1] == ("steps",):
         return _of_result(document, parts)
     said: list[Block] = [say("State key ", Code(format_path(parts)))]
@@ -47,6 +50,11 @@ def of_path(document: WorkflowDocument, step: Step | None, parts: tuple[Part, ..
         said.extend(_initial(value, bool(found)))
     elif origin in _ORIGINS:
         said.append(say(_ORIGINS[origin]))
+    elif not found and outer is not None and parts[0] in outer.given:
+        said.append(say("Handed over by `input` of step ", Code(outer.step.id or ""), "."))
+    elif not found and outer is not None and not outer.isolated:
+        said.append(say("From the workflow around this one:"))
+        said.extend(of_path(outer.document, outer.step, parts, outer.around)[1:])
     elif not found:
         said.append(
             say("No step writes it, and `state` doesn't hold it; `--state` may give it, else it reads as empty.")

@@ -22,7 +22,8 @@ async def hover(session: Session, params: types.HoverParams) -> dict[str, Any] |
     memory = opened.memory if opened is not None else None
 
     def work() -> dict[str, Any] | None:
-        told = hover_at(found.document, offset, memory.readable if memory is not None else None)
+        before = memory.readable if memory is not None else None
+        told = hover_at(found.document, offset, before, session.project)
         if told is None:
             return None
         return {"contents": content(told.prose, session.client.markdown_hovers), "range": found.places.range(told.span)}
