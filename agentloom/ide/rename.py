@@ -28,10 +28,8 @@ class Renamable(NamedTuple):
 
 def prepare_rename(document: WorkflowDocument, offset: int, project: Project | None = None) -> Renamable:
     """Return the name at an offset, if it can be changed. Raises ``Refusal`` with the reason otherwise."""
-    world = World(document, project)
-    place, names = _asked(world, offset)
-    check_origin(world, place, names)
-    return Renamable(place.span, place.name.word)
+    found = _asked(World(document, project), offset)
+    return Renamable(found.place.span, found.place.name.word)
 
 
 def rename(document: WorkflowDocument, offset: int, word: str, project: Project | None = None) -> tuple[TextEdits, ...]:
@@ -40,30 +38,40 @@ def rename(document: WorkflowDocument, offset: int, word: str, project: Project 
     Afterwards every file says the same as before, and has the same diagnostics. Raises ``Refusal`` where that can't be done.
     """
     world = World(document, project)
-    place, names = _asked(world, offset)
-    check_origin(world, place, names)
+    place, names, places = _asked(world, offset)
     if word == place.name.word:
         return ()
     check_word(place.name, word)
-    places = _places(world, place, names)
     for name in names:
         check_free(world, name, word)
-    check_readable(world, place, places)
-    check_aliases(world, places)
     check_patterns(world, names, word)
     check_spelling(places, word)
     if place.name.kind == "step":
-        places.extend(_recorded(world, names, word))
+        places = [*places, *_recorded(world, names, word)]
     edits = _edits(places, word)
     check_verdict(world, edits)
     return edits
 
 
-def _asked(world: World, offset: int) -> tuple[Place, list[Name]]:
+class _Asked(NamedTuple):
+    """What is to be renamed: the place that was pointed at, everything that means the same, and where that stands."""
+
+    place: Place
+    names: list[Name]
+    places: list[Place]
+
+
+def _asked(world: World, offset: int) -> _Asked:
+    """Return what stands at an offset. Raises ``Refusal`` where it can't be renamed, whatever the new name is."""
     place = world.own.at(offset)
     if place is None:
         raise Refusal("nothing that can be renamed stands here; choose a step id, a state key, an agent or an anchor")
-    return place, world.same(place.name)
+    names = world.same(place.name)
+    check_origin(world, place, names)
+    places = _places(world, place, names)
+    check_readable(world, place, places)
+    check_aliases(world, places)
+    return _Asked(place, names, places)
 
 
 def _places(world: World, place: Place, names: list[Name]) -> list[Place]:

@@ -127,6 +127,23 @@ def test_other_files_and_recordings(tmp_path: Path) -> None:
         assert peer.leave() == 0
 
 
+def test_a_closed_file_with_a_byte_order_mark(tmp_path: Path) -> None:
+    """Its first line begins behind the mark, which editors don't show."""
+    child = "state: {k: 1}\n" + H + A
+    parent = "state: {k: 1}\n" + H + "  - {id: s, type: subworkflow, workflow_path: c.loom.yaml}\n"
+    (tmp_path / "c.loom.yaml").write_text(child, encoding="utf-8-sig")
+    with Local() as peer:
+        peer.initialize(PREPARING, folder=tmp_path)
+        uri, child_uri = (tmp_path / "p.loom.yaml").as_uri(), (tmp_path / "c.loom.yaml").as_uri()
+        peer.open(uri, parent)
+        changes = peer.request("textDocument/rename", at(uri, 0, 8, newName="key"))["documentChanges"]
+        assert [change["textDocument"]["uri"] for change in changes] == [uri, child_uri]
+        assert edited(child, changes[1]["edits"]) == child.replace("k: 1", "key: 1")
+        found = peer.request("textDocument/references", at(uri, 0, 8, context={"includeDeclaration": True}))
+        assert [place["range"]["start"] for place in found] == [{"line": 0, "character": 8}] * 2
+        assert peer.leave() == 0
+
+
 def test_files_that_move(tmp_path: Path) -> None:
     """The editor asks before it renames a file, and changes the paths that name it."""
     parent = H + "  - {id: s, type: subworkflow, workflow_path: './c.loom.yaml'}\n"

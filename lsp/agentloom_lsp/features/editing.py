@@ -20,12 +20,23 @@ def uri_of(session: Session, source: Source) -> str:
     return source.uri if _SCHEME.match(source.uri) else session.workspace.uri_of(Path(source.uri))
 
 
+def as_shown(source: Source) -> tuple[str, int]:
+    """Return a text as an editor would show it, and how many code points that takes off its beginning.
+
+    An editor takes a byte order mark off the files that it opens; one that is in a text of the editor's own stays.
+    """
+    if source.version is None and source.text.startswith("\ufeff"):
+        return source.text[1:], 1
+    return source.text, 0
+
+
 def workspace_edit(session: Session, changes: Iterable[TextEdits]) -> dict[str, Any]:
     """Return changes as a `WorkspaceEdit`, with the versions they were made for where the client takes them."""
     edited: list[dict[str, Any]] = []
     for change in changes:
-        places = Places(LineTable(change.source.text), session.client.encoding)
-        ranges = places.ranges([edit.span for edit in change.edits])
+        text, shift = as_shown(change.source)
+        places = Places(LineTable(text), session.client.encoding)
+        ranges = places.ranges([edit.span.shift(-shift) for edit in change.edits])
         texts = [{"range": place, "newText": edit.text} for edit, place in zip(change.edits, ranges, strict=True)]
         identifier = {"uri": uri_of(session, change.source), "version": change.source.version}
         edited.append({"textDocument": identifier, "edits": texts})

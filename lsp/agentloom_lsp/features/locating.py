@@ -7,7 +7,7 @@ from typing import Any
 from agentloom.ide.results import FileLocation, Location
 from agentloom.text import LineTable, Source, Span
 from agentloom_lsp.convert import Places
-from agentloom_lsp.features.editing import uri_of
+from agentloom_lsp.features.editing import as_shown, uri_of
 from agentloom_lsp.session import Session
 
 START = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
@@ -18,14 +18,16 @@ class Locating:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._tables: dict[Source, Places] = {}
+        self._tables: dict[Source, tuple[Places, int]] = {}
 
     def range(self, source: Source, span: Span) -> dict[str, Any]:
         """Return a span of a text as a range."""
-        table = self._tables.get(source)
-        if table is None:
-            table = self._tables[source] = Places(LineTable(source.text), self._session.client.encoding)
-        return table.range(span)
+        known = self._tables.get(source)
+        if known is None:
+            text, shift = as_shown(source)
+            known = self._tables[source] = Places(LineTable(text), self._session.client.encoding), shift
+        table, shift = known
+        return table.range(span.shift(-shift))
 
     def location(self, place: Location | FileLocation) -> dict[str, Any]:
         """Return a place as a `Location`."""
