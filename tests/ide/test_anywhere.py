@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -13,6 +14,7 @@ from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.ide.colour.document import document_tokens, range_tokens
 from agentloom.ide.folding import folds
+from agentloom.ide.hierarchy import callers_at, incoming, outgoing
 from agentloom.ide.hints import hints
 from agentloom.ide.links import links
 from agentloom.ide.outline import Symbol, outline
@@ -21,6 +23,7 @@ from agentloom.ide.workspace_symbols import symbols_of
 from agentloom.text import Source, Span
 from tests.analysis.checking import A, H
 
+T = TypeVar("T")
 INLINE = (
     "  - id: s\n    type: subworkflow\n    workflow_inline: &w\n      state: {k: '{x'}\n      steps:\n        - {id: q, type: tool, "
     'tool_args: {u: state.a, v: "\\u00e9{state.b[0]!r:>5}\\\n  {x}"}}\n        - *nope\n'
@@ -58,6 +61,19 @@ ENDS: dict[str, Callable[[str], str]] = {
 }
 
 
+class Alone:
+    """A workspace without other files."""
+
+    def documents(self, mentioning: str = "") -> Iterator[WorkflowDocument]:
+        return iter(())
+
+    def each(self, function: Callable[[WorkflowDocument], T]) -> Iterator[T]:
+        return iter(())
+
+    def document(self, path: Path) -> WorkflowDocument | None:
+        return None
+
+
 def every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
     for symbol in symbols:
         yield symbol
@@ -87,7 +103,14 @@ def look(document: WorkflowDocument) -> None:
     found = hints(document, Span(0, size), ("layer", "model", "attempts"))
     assert [hint.offset for hint in found] == sorted(hint.offset for hint in found)
     assert all(0 < hint.offset <= size and hint.label for hint in found)
+    alone = Alone()
     for offset in range(0, size + 1, 7):
+        for caller in callers_at(document, offset):
+            assert caller.name
+            assert 0 <= caller.place.span.start <= caller.place.span.end <= size
+            for look_for in (incoming, outgoing):
+                for call in look_for(document, caller.kind, caller.trail, alone):
+                    assert all(0 <= span.start <= span.end <= size for span in call.spans)
         grown = selections(document, offset)
         assert grown[-1] == (0, size)
         assert all(o.start <= i.start <= i.end <= o.end and i != o for i, o in pairwise(grown))

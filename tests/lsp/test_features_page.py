@@ -13,6 +13,7 @@ from pygls.protocol import default_converter
 
 from agentloom_lsp import handshake
 from agentloom_lsp.client import read_client
+from agentloom_lsp.features.colour import LOOKS
 from agentloom_lsp.notifications import NOTIFICATIONS
 from agentloom_lsp.requests import REQUESTS
 from tests.conftest import ROOT
@@ -98,6 +99,12 @@ def test_every_method_has_its_sentence() -> None:
     """A sentence that ends like one."""
     for row in rows():
         assert re.fullmatch(r"[A-Z].{10,}\.", row.words), row
+
+
+def test_colours_are_on_the_page() -> None:
+    """Every look that a token can have, each once."""
+    told = re.findall(r"^\| [^|]+ \| `([a-zA-Z.]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(told) == sorted({".".join([type_, *modifiers]) for type_, modifiers in LOOKS.values()})
 
 
 def test_the_page_stays_with_the_limits() -> None:
