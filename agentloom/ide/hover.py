@@ -12,6 +12,7 @@ from agentloom.ide.around import Around, around
 from agentloom.ide.earlier import place_before, span_now
 from agentloom.ide.expressions import word_at
 from agentloom.ide.hits import Hit, hit_at
+from agentloom.ide.json_schemas import position_of
 from agentloom.ide.owners import Owner, owner_of, tool_of
 from agentloom.ide.prose import anchors, calls, fields, files, names, state, steps
 from agentloom.ide.prose.form import Prose
@@ -120,6 +121,8 @@ def _key_below(hit: Hit, owner: Owner, name: str, scene: Scene) -> Prose:
             return _argument(hit, name)
         if mark.of == "child_state":
             return files.of_child_key(hit.document, hit.step, name)
+    if owner.field.shape.mark("json_schema"):
+        return fields.of_keyword(name) if position_of(owner.below[:-1]) == "schema" else ()
     mark = owner.field.shape.mark("defines")
     if mark is not None and mark.of == "state":
         return state.of_path(hit.document, None, owner.below)

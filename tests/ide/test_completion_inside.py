@@ -215,6 +215,18 @@ def test_a_workflow_written_in_place_sees_what_is_around_it() -> None:
     assert {"lang", "o"} == set(labels(outer + "    isolated_state: true\n" + inner)) - {"steps"}
 
 
+def test_thousands_of_names() -> None:
+    """As many as can be shown; while the name is typed, those that fit it."""
+    steps = "".join(f"  - {{id: s{n}, type: llm_call, prompt: hi, output: out_{n}}}\n" for n in range(3_000))
+    marked = "name: w\nsteps:\n" + steps + "  - {id: z, type: llm_call, depends_on: [s7], prompt: '{state.¦}'}\n"
+    found = labels(marked)
+    assert 400 < len(found) < 1_000
+    assert found[0] == "out_7"
+    typed = labels(marked.replace("¦", "ou2999¦"))
+    assert "out_2999" in typed
+    assert len(typed) < 10
+
+
 def test_declared_keys_count() -> None:
     """Keys of the settings, of `state_schema` and of a comment are there like those of `state`."""
     marked = "# agentloom: state[lang]\n" + USE.replace(

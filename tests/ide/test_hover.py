@@ -251,6 +251,14 @@ def test_tools_and_their_arguments(marked: str, word: str, said: str) -> None:
     assert said in found[1]
 
 
+def test_keywords_of_json_schemas() -> None:
+    """Where a schema stands; names of properties are no keywords."""
+    step = A + "    response_schema: {type: json_schema, schema: {type: object, properties: {type: {enum: [a]}}}}\n"
+    assert told(H + step.replace(" schema: {type", " schema: {ty¦pe"))[1] == "`type`: What kind of value it is."
+    assert told(H + step.replace("enum", "en¦um"))[1] == "`enum`: The values that are allowed."
+    assert hovered(H + step.replace("{type: {enum", "{ty¦pe: {enum"))[1] is None
+
+
 def test_codes_in_comments() -> None:
     """A code, a name and a family in a suppression; with the page where there is one."""
     text = H + A + "    # agentloom: ignore[AL{}]\n    output: x\n"

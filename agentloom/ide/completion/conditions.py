@@ -70,7 +70,7 @@ def _values(where: Where, typed: Typed) -> Iterator[Item]:
     for name in roots:
         yield _item(where, typed, name, "state", ROOTS[name].split(":")[0], 2, ("name", name))
     if typed.word and not "state".startswith(typed.word) and "state" in roots:
-        for path, known in known_paths(where, ()):
+        for path, known in known_paths(where, (), typed.word):
             written = "state." + format_path(path)
             if path[0] != RESULTS and len(path) == 1:
                 yield Item(
@@ -90,7 +90,7 @@ def _values(where: Where, typed: Typed) -> Iterator[Item]:
 
 def _members(where: Where, typed: Typed, chain: Chain) -> Iterator[Item]:
     if chain.known and chain.root in ("state", RESULTS):
-        for path, known in known_paths(where, chain.parts):
+        for path, known in known_paths(where, chain.parts, typed.word):
             if isinstance(path[0], int) or len(path) > 1:
                 continue
             name = str(path[0])
@@ -128,7 +128,7 @@ def _keys(where: Where, typed: Typed, chain: Chain) -> Iterator[Item]:
     """Yield the keys behind a bracket, in quotes unless these are there."""
     if not chain.known or chain.root not in ("state", RESULTS):
         return
-    for path, known in known_paths(where, chain.parts):
+    for path, known in known_paths(where, chain.parts, typed.word):
         if len(path) > 1:
             continue
         name = path[0]

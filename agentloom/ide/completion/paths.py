@@ -33,7 +33,7 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
     if reference is None or reference.bracket:
         return
     reads = mark_of(where.shape, "state_read") is not None
-    for path, known in known_paths(where, reference.head):
+    for path, known in known_paths(where, reference.head, reference.word):
         if any(isinstance(part, int) for part in path) or (known.name == RESULTS and not reference.head):
             continue
         if not reads and (not known.declared or known.writers):

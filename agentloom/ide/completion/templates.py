@@ -37,7 +37,9 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
     if reference is None or reference.bracket:
         return
     span = _span(where, reference)
-    for number, (path, known) in enumerate(known_paths(where, reference.head)):
+    beginning = not reference.root and not reference.head and "state".startswith(reference.word)
+    word = "" if beginning else reference.word
+    for number, (path, known) in enumerate(known_paths(where, reference.head, word)):
         if reference.head == () and not reference.root:
             written = "state." + format_path(path)
         else:

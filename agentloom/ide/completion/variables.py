@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from agentloom.analysis import edits
@@ -17,6 +19,9 @@ from agentloom.ide.state_paths import RESULTS, Known, names_below
 from agentloom.language.paths import Part, format_path, is_name
 from agentloom.syntax.nodes import Alias, Mapping
 
+MOST_NAMES = 500
+"""Names of one list; more than an editor is told at once, so that it asks again while the name is typed."""
+
 MOST_NESTED = 12
 """Names below one name that are offered together with it."""
 MOST_DEEPER = 30
@@ -28,12 +33,20 @@ MOST_CURED = 300
 LONGEST_VALUE = 40
 
 
-def known_paths(where: Where, head: tuple[Part, ...]) -> Iterator[tuple[tuple[Part, ...], Known]]:
-    """Yield the names that may follow a path at the cursor, each as a path from there; what is known below a name follows it."""
+def known_paths(where: Where, head: tuple[Part, ...], word: str = "") -> Iterator[tuple[tuple[Part, ...], Known]]:
+    """Yield the names that may follow a path at the cursor, each as a path from there; what is known below a name follows it.
+
+    ``word`` is what is typed of the name. Where there are more names than anybody would look through, only those that have its letters
+    in this order are given, and not more than ``MOST_NAMES``.
+    """
     document, step = where.document, where.step
     outer = around(where.root, document) if where.root is not None else None
+    names = names_below(document, head, step, outer)
+    if len(names) > MOST_NAMES:
+        letters = re.compile(".*?".join(map(re.escape, word)), re.IGNORECASE)
+        names = tuple(islice((known for known in names if letters.search(str(known.name))), MOST_NAMES))
     deeper = 0
-    for known in names_below(document, head, step, outer):
+    for known in names:
         if not writable(known.name):
             continue
         yield (known.name,), known

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from agentloom.ide.json_schemas import KEYWORDS
 from agentloom.ide.prose.form import Block as ProseBlock
 from agentloom.ide.prose.form import Code, Inline, Items, Link, Prose, say
 from agentloom.model.catalogue import STEP, Block, Field, Shape, catalogue
@@ -45,6 +46,11 @@ def of_choice(field_name: str, value: str, text: str) -> Prose:
     """Return what one of several allowed values means."""
     first = say(Code(field_name), ": ", Code(value))
     return (first, say(text)) if text else (first,)
+
+
+def of_keyword(name: str) -> Prose:
+    """Return what a keyword of JSON Schema says; nothing for a word that is none."""
+    return (say(Code(name), f": {KEYWORDS[name][0]}"),) if name in KEYWORDS else ()
 
 
 def of_block(block: Block) -> Prose:
