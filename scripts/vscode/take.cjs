@@ -117,6 +117,7 @@ async function open(page, name) {
   await page.keyboard.press('Enter');
   await page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   await page.locator(`.editor-instance[aria-label*="${name}"], .monaco-editor[data-uri$="/${name}"]`).first().waitFor();
+  await page.locator('.view-lines').getByText(/layer.1/).first().waitFor(); // the server is there
 }
 
 async function command(page, name) {
@@ -170,7 +171,17 @@ const PICTURES = {
       await goTo(page, ...find(text, 'technical team: {state.', 'technical team: {state.'.length));
       await page.keyboard.press('Control+Space');
       await page.locator('.suggest-widget .monaco-list-row').getByText('category').first().waitFor();
-      await page.locator('.suggest-details').waitFor();
+    },
+  },
+  keys: {
+    text: (text) => replace(text, '    output: category\n', '    output: category\n    \n'),
+    async show(page, text) {
+      await goTo(page, find(text, 'output: category')[0] + 1, 5);
+      await page.keyboard.type('t');
+      await page.keyboard.press('Control+Space');
+      await page.locator('.suggest-widget .monaco-list-row').getByText('temperature').first().waitFor();
+      await page.keyboard.press('Control+Space');
+      await page.locator('.suggest-details .markdown-docs').waitFor();
     },
   },
   rename: {
@@ -178,17 +189,15 @@ const PICTURES = {
     async show(page, text) {
       await goTo(page, ...find(text, 'id: classify', 6));
       await page.keyboard.press('F2');
-      await page.locator('.rename-box input').waitFor();
+      await page.locator('.rename-box input:focus').waitFor();
       await page.keyboard.type('sort_ticket');
-      await page.keyboard.press('Enter');
-      await page.locator('.view-lines').getByText('[sort_ticket]').first().waitFor();
     },
   },
   hints: {
-    text: SAME,
+    text: (text) => replace(text, '    output: category\n', '    output: category\n    retry: { max_retries: 3 }\n'),
     async show(page, text) {
-      await goTo(page, ...find(text, 'id: billing_reply', 4));
-      await page.locator('.view-lines').getByText('layer 1').first().waitFor();
+      await goTo(page, ...find(text, 'id: route', 4));
+      await page.locator('.view-lines').getByText(/attempts/).first().waitFor();
     },
   },
   hover: {
