@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 T = TypeVar("T")
 OPEN = 0
 """Rank of the check of an open document, and of an answer that somebody waits for and that is quick to find."""
-SEARCH = 1
+WHOLE = 1
+"""Rank of what is shown all over an open document, such as its colours and its outline: an answer about one place comes first."""
+SEARCH = 2
 """Rank of work that goes through all files: checks of open documents don't wait for it."""
-CLOSED = 2
+CLOSED = 3
 """Rank of work for files nobody looks at: done when there is no other."""
 END = -1
 """Rank of the end, which comes before everything."""

@@ -10,7 +10,7 @@ import pytest
 from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.ide.colour.document import TokenMemory, document_tokens, range_tokens
+from agentloom.ide.colour.document import BREATH, TokenMemory, document_tokens, range_tokens, stretches
 from agentloom.text import Source, Span
 from tests.analysis.checking import A, H, check
 
@@ -330,6 +330,17 @@ def test_ranges_are_parts_of_the_whole() -> None:
         span = Span(start, start + 40)
         expected = [token for token in every if token.start < span.end and token.end > span.start]
         assert range_tokens(document, span, memory) == expected
+
+
+def test_long_work_takes_breaths() -> None:
+    """While the tokens of many new steps are worked out, others get their turn; not when all is known already."""
+    steps = "".join(A.replace("id: a", f"id: s{n}") for n in range(3 * BREATH + 1))
+    document, memory, breaths = check(H + steps), TokenMemory(), []
+    stretches(document, memory, lambda: breaths.append(memory.size))
+    assert breaths == [BREATH, 2 * BREATH, 3 * BREATH]
+    breaths.clear()
+    stretches(document, memory, lambda: breaths.append(memory.size))
+    assert breaths == []
 
 
 def test_an_edit_costs_its_step() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from agentloom.analysis.document import Facts, WorkflowDocument
@@ -10,6 +10,9 @@ from agentloom.ide.colour.facts import facts_tokens
 from agentloom.ide.colour.tokens import Token, in_order
 from agentloom.ide.nested import documents_in, written_in
 from agentloom.text import Span
+
+BREATH = 32
+"""Steps between two breaths."""
 
 
 class TokenMemory:
@@ -50,9 +53,15 @@ class Stretch(NamedTuple):
     owner: Facts | None = None
 
 
-def stretches(document: WorkflowDocument, memory: TokenMemory | None = None) -> list[Stretch]:
-    """Return the tokens of a whole document, in order, none over another: those of each step by themselves, where that can be."""
+def stretches(
+    document: WorkflowDocument, memory: TokenMemory | None = None, breathe: Callable[[], None] = lambda: None
+) -> list[Stretch]:
+    """Return the tokens of a whole document, in order, none over another: those of each step by themselves, where that can be.
+
+    ``breathe`` is called after each few steps whose tokens had to be worked out.
+    """
     memory = memory or TokenMemory()
+    known = memory.size
     text = document.source.text
     seen = {id(document.head)}
     steps: list[Stretch] = []
@@ -62,6 +71,9 @@ def stretches(document: WorkflowDocument, memory: TokenMemory | None = None) -> 
         inner = written_in(document, step)
         seen.add(id(step.facts))
         tokens = memory.tokens(step.facts)
+        if memory.size >= known + BREATH:
+            known = memory.size
+            breathe()
         if inner is None:
             steps.append(Stretch(step.base, step.facts.unit.text, tokens, step.facts))
             continue

@@ -7,7 +7,7 @@ whatever the client could take: what lies between the lines of a text, its inden
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from agentloom_lsp.asking import asked
 from agentloom_lsp.convert import Encoding, Position, units
 from agentloom_lsp.handshake import TOKEN_MODIFIERS, TOKEN_TYPES
 from agentloom_lsp.session import Session
+from agentloom_lsp.worker import WHOLE
 
 LOOKS: dict[TokenKind, tuple[str, tuple[str, ...]]] = {
     "brace": ("operator", ()),
@@ -120,7 +121,8 @@ async def _renewed(session: Session, text_document: Any) -> tuple[Kept, tuple[st
     if found is None:
         return None
     document, kept, encoding = found.document, _kept(session, text_document.uri), session.client.encoding
-    data = await session.worker.submit(lambda: encode_document(document, encoding, kept))
+    breathe = session.worker.breathe
+    data = await session.worker.submit(lambda: encode_document(document, encoding, kept, breathe), WHOLE)
     before = kept.result_id, kept.data
     kept.result_id, kept.data = str(next(kept.numbers)), data
     return kept, before
@@ -136,14 +138,20 @@ def _kept(session: Session, uri: str) -> Kept:
     return kept
 
 
-def encode_document(document: WorkflowDocument, encoding: Encoding, kept: Kept) -> array[int]:
-    """Return the tokens of a document as numbers. Those of a step that stayed the same are taken over as they are."""
-    known, kept.encoded = kept.encoded, {}
+def encode_document(
+    document: WorkflowDocument, encoding: Encoding, kept: Kept, breathe: Callable[[], None] = lambda: None
+) -> array[int]:
+    """Return the tokens of a document as numbers. Those of a step that stayed the same are taken over as they are.
+
+    ``breathe`` is called now and then, when there was work to do: in a long text that is new it takes a while.
+    """
+    known = kept.encoded
+    encodings: dict[int, tuple[Facts, Encoded]] = {}
     lines = document.lines
     tables: dict[int, LineTable] = {id(document.source.text): lines}
     data: array[int] = array("I")
     last_line = last_character = 0
-    for stretch in stretches(document, kept.memory):
+    for stretch in stretches(document, kept.memory, breathe):
         if not stretch.tokens:
             continue
         found = known.get(id(stretch.owner)) if stretch.owner is not None else None
@@ -153,7 +161,7 @@ def encode_document(document: WorkflowDocument, encoding: Encoding, kept: Kept) 
         else:
             encoded = found[1]
         if stretch.owner is not None:
-            kept.encoded[id(stretch.owner)] = (stretch.owner, encoded)
+            encodings[id(stretch.owner)] = (stretch.owner, encoded)
         base = lines.line_of(stretch.base)  # a text that is read by itself begins with its line
         at = len(data)
         data.extend(encoded.data)
@@ -162,6 +170,7 @@ def encode_document(document: WorkflowDocument, encoding: Encoding, kept: Kept) 
         if line == last_line:
             data[at + 1] -= last_character
         last_line, last_character = base + encoded.line, encoded.character
+    kept.encoded = encodings
     return data
 
 

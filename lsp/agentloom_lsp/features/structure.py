@@ -14,6 +14,7 @@ from agentloom.text import Span
 from agentloom_lsp.asking import asked
 from agentloom_lsp.convert import Places
 from agentloom_lsp.session import Session
+from agentloom_lsp.worker import WHOLE
 
 
 async def folding_range(session: Session, params: types.FoldingRangeParams) -> list[dict[str, Any]] | None:
@@ -32,7 +33,7 @@ async def folding_range(session: Session, params: types.FoldingRangeParams) -> l
             answer.append(said)
         return answer
 
-    return await session.worker.submit(work)
+    return await session.worker.submit(work, WHOLE)
 
 
 async def selection_range(session: Session, params: types.SelectionRangeParams) -> list[dict[str, Any]] | None:
@@ -61,7 +62,7 @@ async def document_link(session: Session, params: types.DocumentLinkParams) -> l
         ranges = places.ranges([link.span for link in every])
         return [_link(session, link, place) for link, place in zip(every, ranges, strict=True)]
 
-    return await session.worker.submit(work)
+    return await session.worker.submit(work, WHOLE)
 
 
 def _link(session: Session, link: Link, place: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from agentloom.ide.workspace_symbols import FoundSymbol, best, symbols_of
 from agentloom_lsp.asking import asked
 from agentloom_lsp.convert import Encoding, Places
 from agentloom_lsp.session import INFO, Session
-from agentloom_lsp.worker import SEARCH
+from agentloom_lsp.worker import SEARCH, WHOLE
 
 # None above 18: clients that don't say which kinds they know, know these.
 KINDS: dict[SymbolKind, types.SymbolKind] = {
@@ -45,7 +45,7 @@ async def document_symbol(session: Session, params: types.DocumentSymbolParams) 
             return _trees(symbols, places), left_out
         return _flat(symbols, places, uri), left_out
 
-    answer, left_out = await session.worker.submit(work)
+    answer, left_out = await session.worker.submit(work, WHOLE)
     if left_out:
         session.say_once(f"the outline of {uri} is cut: {left_out} symbols beyond the limit are left out", INFO)
     return answer
