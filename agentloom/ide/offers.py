@@ -12,6 +12,9 @@ from agentloom.diagnostics import Diagnostic, Edit
 from agentloom.ide.fixing import fix_all
 from agentloom.ide.hits import hit_at, step_at
 from agentloom.ide.refactor import extract, inline
+from agentloom.ide.refactor.checked import rewritten
+from agentloom.ide.refactor.lists import turned
+from agentloom.ide.refactor.prompts import to_block, to_quotes
 from agentloom.ide.refactor.retry import add_retry, can_be_retried
 from agentloom.ide.results import Changes, Refusal, TextEdits
 from agentloom.ide.suppressing import suppress_here, suppress_in_file
@@ -96,6 +99,16 @@ def _rewrites(document: WorkflowDocument, span: Span) -> Iterator[Offer]:
     if step is not None and can_be_retried(owner, step):
         title = f"Add a retry block to `{step.id}`" if step.id else "Add a retry block"
         yield Offer("rewrite", title, partial(add_retry, document, owner, step), costly=True)
+    if hit is None:
+        return
+    for what, found in (
+        ("Write `{}` as a block text", to_block(document, hit)),
+        ("Write `{}` on one line", to_quotes(document, hit)),
+        ("{}", turned(document, hit)),
+    ):
+        if found is not None:
+            name, edits = found
+            yield Offer("rewrite", what.format(name), partial(rewritten, document, edits), costly=True)
 
 
 def _extractions(document: WorkflowDocument, span: Span, creates_files: bool, reasons: bool) -> Iterator[Offer]:

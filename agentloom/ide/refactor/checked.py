@@ -10,7 +10,8 @@ from pathlib import Path
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import Edit, apply_edits
-from agentloom.ide.results import NewFile, Refusal
+from agentloom.ide.results import Changes, NewFile, Refusal, TextEdits
+from agentloom.syntax.values import plain_value
 from agentloom.text import Source
 
 
@@ -29,6 +30,14 @@ def after(document: WorkflowDocument, edits: Iterable[Edit], made: Iterable[NewF
     if told:
         raise Refusal(f"the result would have a fault that isn't there now: {told[0].code} {told[0].message}")
     return result
+
+
+def rewritten(document: WorkflowDocument, edits: tuple[Edit, ...]) -> Changes:
+    """Return edits that change how a text is written and nothing of what it says. Raises ``Refusal`` when they would."""
+    result = after(document, edits)
+    if plain_value(result.tree.root) != plain_value(document.tree.root):
+        raise Refusal("the value would change")
+    return (TextEdits(document.source, edits),)
 
 
 def _analyze(document: WorkflowDocument, source: Source, files: Mapping[Path, str]) -> WorkflowDocument:

@@ -359,7 +359,9 @@ class _Plan:
             assert home is not None
             path = Path(os.path.abspath(child_file(document, home, self.name)))
             state = self._state_lines("")
-            body = [*self._head(""), "", *state, *[""] * bool(state), "steps:"]
+            # Without a copy of the parent's state at hand, the file by itself would seem to read what nobody writes.
+            expects = [f"# agentloom: state[{', '.join(map(str, self.inputs))}]"] if self.shared and self.inputs else []
+            body = [*expects, *self._head(""), "", *state, *[""] * bool(state), "steps:"]
             files = (NewFile(path, "".join(line + break_ for line in body) + moved),)
         lines = self._new_step(chunks.column, path.name if path is not None else None)
         new = "".join(line + break_ for line in lines)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from agentloom.analysis import edits
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.edits.places import column_of, end_of, keeps_blank_lines, line_end
+from agentloom.analysis.effort import NEVER_RETRIED, default_retries
 from agentloom.diagnostics import Edit
 from agentloom.ide.refactor.checked import after
 from agentloom.ide.results import Changes, TextEdits
@@ -17,8 +17,6 @@ from agentloom.syntax.nodes import Mapping
 from agentloom.text import Span, newline_of
 
 FIELD = "retry"
-NEVER_RETRIED = frozenset(("router", "approval_gate"))
-"""Step types whose failures another attempt can't cure: they have a `retry` like all others, and it is never used."""
 
 
 def can_be_retried(document: WorkflowDocument, step: Step) -> bool:
@@ -26,7 +24,9 @@ def can_be_retried(document: WorkflowDocument, step: Step) -> bool:
     facts = step.facts
     if step.alias is not None or facts.block is None or FIELD not in facts.block.fields or FIELD in facts.fields:
         return False
-    return facts.block.tag not in NEVER_RETRIED and isinstance(facts.node, Mapping) and _retries(document) != 0
+    return (
+        facts.block.tag not in NEVER_RETRIED and isinstance(facts.node, Mapping) and default_retries(document)[0] != 0
+    )
 
 
 def add_retry(document: WorkflowDocument, owner: WorkflowDocument, step: Step) -> Changes:
@@ -44,7 +44,7 @@ def _edits(document: WorkflowDocument, step: Step) -> tuple[Edit, ...]:
     assert block is not None
     shape = block.fields[FIELD].shape
     described = catalogue().blocks[shape.block or FIELD]
-    values = dict(_defaults(described, _retries(document)))
+    values = dict(_defaults(described, default_retries(document)[0]))
     if node.flow:
         return edits.add_entry(text, node, FIELD, "{" + ", ".join(f"{k}: {v}" for k, v in values.items()) + "}")
     last = next((entry for entry in reversed(node.entries) if not keeps_blank_lines(entry.value)), None)
@@ -57,15 +57,7 @@ def _edits(document: WorkflowDocument, step: Step) -> tuple[Edit, ...]:
     return (Edit(Span(at, at), "".join(break_ + line for line in lines)),)
 
 
-def _defaults(block: Block, retries: Any) -> Iterator[tuple[str, str]]:
+def _defaults(block: Block, retries: int) -> Iterator[tuple[str, str]]:
     for name, field in block.fields.items():
         value = field.default if field.default is not None else retries
         yield name, json.dumps(value)
-
-
-def _retries(document: WorkflowDocument) -> Any:
-    """Return the retries that a step has without a word about it: those of `config`, else their default."""
-    config = document.head.data.get("config")
-    field = catalogue().blocks["config"].fields["max_retries"]
-    given = config.get("max_retries") if isinstance(config, dict) else None
-    return given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else field.default
