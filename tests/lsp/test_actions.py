@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,13 +36,13 @@ def able() -> Iterator[Local]:
         assert peer.leave() == 0
 
 
-def actions(peer: Local, line: int, character: int, **context: Any) -> list[dict[str, Any]]:
+def actions(peer: Local, line: int, character: int, uri: str = URI, **context: Any) -> list[dict[str, Any]]:
     """Return what may be done at a place."""
     place = {"line": line, "character": character}
     found: list[dict[str, Any]] | None = peer.request(
         "textDocument/codeAction",
         {
-            "textDocument": {"uri": URI},
+            "textDocument": {"uri": uri},
             "range": {"start": place, "end": place},
             "context": {"diagnostics": [], **context},
         },
@@ -50,13 +51,13 @@ def actions(peer: Local, line: int, character: int, **context: Any) -> list[dict
     return found
 
 
-def applied(text: str, edit: dict[str, Any], encoding: str = "utf-16") -> str:
+def applied(text: str, edit: dict[str, Any], encoding: str = "utf-16", uri: str = URI) -> str:
     """Return a text after an edit of its document, as a client carries it out."""
     document = Document(URI, "yaml", 1, text)
     changes = [
         Change(piece["newText"], *(Position(**piece["range"][end]) for end in ("start", "end")))
         for change in edit["documentChanges"]
-        if change.get("textDocument", {}).get("uri") == URI
+        if change.get("textDocument", {}).get("uri") == uri
         for piece in change["edits"]
     ]
     changes.sort(key=lambda change: change.start or Position(0, 0), reverse=True)
@@ -144,3 +145,92 @@ def test_errors_are_not_suppressed(able: Local) -> None:
     """No comment hides what the run would refuse, so none is offered."""
     able.open(URI, H + A + "    depends_on: [nope]\n")
     assert not [action for action in actions(able, 5, 18) if action["title"].startswith("Suppress")]
+
+
+# --- refactorings
+
+FLOW = """\
+name: w
+state:
+  ticket: Lamp
+steps:
+  - id: a
+    type: llm_call
+    prompt: "😀 {state.ticket}"
+    output: page
+  - id: b
+    type: llm_call
+    depends_on: [a]
+    prompt: "{state.page}"
+    output: sum
+  - id: c
+    type: llm_call
+    depends_on: [b]
+    prompt: "{state.sum}"
+"""
+
+
+def test_extracting_over_the_wire(tmp_path: Path, able: Local) -> None:
+    """A new file is made first, then both are edited; opened as they are then, neither has a finding."""
+    home = tmp_path / "my flows"
+    home.mkdir()
+    uri = (home / "w.loom.yaml").as_uri()
+    able.open(uri, FLOW)
+    found = {action["title"]: action for action in actions(able, 9, 4, uri=uri, only=["refactor"])}
+    assert set(found) == {
+        "Add a retry block to `b`",
+        "Extract `b` to a subworkflow file",
+        "Extract `b` to a subworkflow in place",
+    }
+    extracting = found["Extract `b` to a subworkflow file"]
+    assert extracting["kind"] == "refactor.extract"
+    changes = able.request("codeAction/resolve", extracting)["edit"]["documentChanges"]
+    create, fill, edit = changes
+    child = (home / "b_part.loom.yaml").as_uri()
+    assert (create["kind"], create["uri"], create["options"]["overwrite"]) == ("create", child, False)
+    assert fill["textDocument"] == {"uri": child, "version": None}
+    assert edit["textDocument"] == {"uri": uri, "version": 1}
+    able.open(child, fill["edits"][0]["newText"])
+    assert able.published(child, 1) == []
+    after = applied(FLOW, {"documentChanges": [edit]}, uri=uri)
+    assert "workflow_path: b_part.loom.yaml" in after
+    assert able.published(uri, able.change(uri, after)) == []
+    line = after[: after.index("id: b_part")].count("\n")
+    (inlining,) = actions(able, line, 4, uri=uri, only=["refactor.inline"])
+    assert inlining["title"] == "Inline the subworkflow `b_part`"
+    (edit,) = able.request("codeAction/resolve", inlining)["edit"]["documentChanges"]
+    back = applied(after, {"documentChanges": [edit]}, uri=uri)
+    assert back == FLOW.replace("output: sum", "output: b_part.sum").replace("{state.sum}", "{state.b_part.sum}")
+
+
+def test_reasons_over_the_wire(able: Local) -> None:
+    """What can't be done is shown with its reason where somebody asked for it, and left out of a light bulb."""
+    able.open(URI, FLOW)
+    span = {"start": {"line": 4, "character": 0}, "end": {"line": 14, "character": 0}}
+    request = {
+        "textDocument": {"uri": URI},
+        "range": span,
+        "context": {"diagnostics": [], "only": ["refactor.extract"]},
+    }
+    able.open(URI + "2", FLOW.replace("output: page", "output: page\n    nope: 1"))
+    request["textDocument"] = {"uri": URI + "2"}
+    found = able.request("textDocument/codeAction", request)
+    assert found
+    assert {action["disabled"]["reason"] for action in found} == {"the file has errors; mend them first"}
+    request["context"] = {"diagnostics": [], "only": ["refactor.extract"], "triggerKind": 2}
+    for action in able.request("textDocument/codeAction", request):
+        assert "disabled" not in action
+        with pytest.raises(Refused) as caught:
+            able.request("codeAction/resolve", action)
+        assert (caught.value.code, str(caught.value)) == (-32803, "the file has errors; mend them first")
+
+
+def test_clients_that_make_no_files() -> None:
+    """They are offered a workflow in place only."""
+    with Local() as peer:
+        peer.initialize(FULL)
+        peer.open(URI, FLOW)
+        found = [action["title"] for action in actions(peer, 9, 4, only=["refactor.extract"])]
+        assert found == ["Extract `b` to a subworkflow in place"]
+        assert actions(peer, 9, 4, only=["refactor"], triggerKind=2) == []
+        assert peer.leave() == 0

@@ -44,7 +44,7 @@ def chunks_of(document: WorkflowDocument, steps: Node | None) -> Chunks:
     starts: list[int] = []
     for item in steps.items:
         dash = _dash_of(text, item, column)
-        starts.append(_with_comments(text, dash, column, starts[-1] if starts else steps.span.start))
+        starts.append(_with_comments(text, dash, column, starts[-1] if starts else 0))
     end = _end_of(text, steps.items[-1], column)
     bounds = [*starts, end]
     return Chunks(

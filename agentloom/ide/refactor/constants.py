@@ -69,7 +69,9 @@ def with_state(document: WorkflowDocument, values: Mapping[str, Any]) -> tuple[E
     break_ = newline_of(text, start)
     pad = " " * column_of(text, start)
     lines = ["state:", *(f"  {quote(key)}: {value}" for key, value in entries.items()), ""]
-    return (Edit(Span(start, start), "".join(f"{line}{break_}{pad}" for line in lines)),)
+    first, *rest = lines
+    written = first + "".join(break_ + (pad + line if line else "") for line in rest)
+    return (Edit(Span(start, start), f"{written}{break_}{pad}"),)
 
 
 def _flow(value: Any) -> str:
