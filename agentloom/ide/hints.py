@@ -5,18 +5,22 @@ Its layer, the model and provider that it inherits, and how often and long it is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 from agentloom.analysis.document import Located, Step, WorkflowDocument
 from agentloom.analysis.effort import Effort, backoff_of, default_retries, effort_of
+from agentloom.ide.links import resolve_path
+from agentloom.ide.names.mentions import is_file
 from agentloom.ide.nested import written_in
 from agentloom.ide.prose.durations import duration
 from agentloom.ide.prose.form import Block, Code, Prose, listed, say
+from agentloom.ide.results import Project
 from agentloom.model.catalogue import Block as Described
 from agentloom.model.catalogue import catalogue
 from agentloom.providers.table import BY_NAME, home_of
-from agentloom.syntax.nodes import Mapping, Scalar
+from agentloom.syntax.nodes import Mapping as MappingNode
+from agentloom.syntax.nodes import Scalar
 from agentloom.syntax.values import find_key
 from agentloom.text import Span
 
@@ -41,15 +45,25 @@ class _Inherited(NamedTuple):
     model_from: str
 
 
-def hints(document: WorkflowDocument, span: Span, kinds: Collection[HintKind]) -> list[Hint]:
-    """Return the hints of some kinds at the places of a span, in order."""
-    found = [hint for hint in _of(document, None, span, kinds) if span.contains(hint.offset)]
+def hints(
+    document: WorkflowDocument, span: Span, kinds: Collection[HintKind], project: Project | None = None
+) -> list[Hint]:
+    """Return the hints of some kinds at the places of a span, in order; ``project`` is asked for the files of agents."""
+    asked = _Asked(span, kinds, project)
+    found = [hint for hint in _of(document, None, asked) if span.contains(hint.offset)]
     return sorted(found, key=lambda hint: hint.offset)
 
 
-def _of(
-    document: WorkflowDocument, parent: _Inherited | None, span: Span, kinds: Collection[HintKind]
-) -> Iterator[Hint]:
+class _Asked(NamedTuple):
+    """What is wanted, and who can be asked about other files."""
+
+    span: Span
+    kinds: Collection[HintKind]
+    project: Project | None
+
+
+def _of(document: WorkflowDocument, parent: _Inherited | None, asked: _Asked) -> Iterator[Hint]:
+    span, kinds = asked.span, asked.kinds
     inherited = _inherited(document, parent)
     if "attempts" in kinds:
         yield from _of_config(document)
@@ -62,12 +76,12 @@ def _of(
         if "layer" in kinds:
             yield from _layer(document, step, step.id)
         if "model" in kinds:
-            yield from _model(document, step, inherited)
+            yield from _model(document, step, inherited, asked.project)
         if "attempts" in kinds:
             yield from _attempts(document, step)
         child = written_in(document, step)
         if child is not None:
-            yield from _of(child, inherited, span, kinds)
+            yield from _of(child, inherited, asked)
 
 
 def _layer(document: WorkflowDocument, step: Step, name: str) -> Iterator[Hint]:
@@ -100,7 +114,7 @@ def _inherited(document: WorkflowDocument, parent: _Inherited | None) -> _Inheri
     return _Inherited(provider, model, provider_from, model_from)
 
 
-def _model(document: WorkflowDocument, step: Step, inherited: _Inherited) -> Iterator[Hint]:
+def _model(document: WorkflowDocument, step: Step, inherited: _Inherited, project: Project | None) -> Iterator[Hint]:
     """Yield model and provider of a step that calls one: behind its model if it names one, else behind its type."""
     block = step.facts.block
     field = _model_field(block)
@@ -118,10 +132,10 @@ def _model(document: WorkflowDocument, step: Step, inherited: _Inherited) -> Ite
         if own is not None:
             return
     else:
-        agents, name = document.head.data.get("agents"), step.facts.text("agent")
-        agent = agents.get(name) if isinstance(agents, dict) else None
-        if not isinstance(agent, dict):
-            return  # a file of its own, or nothing yet
+        name = step.facts.text("agent")
+        agent = _agent(document, name, project) if name else None
+        if agent is None:
+            return
         if isinstance(agent.get("model"), str) and agent["model"]:
             model, model_from = agent["model"], f"the agent `{name}`"
     place = _behind(step, "type")
@@ -133,6 +147,17 @@ def _model(document: WorkflowDocument, step: Step, inherited: _Inherited) -> Ite
     if provider is not None:
         tooltip.append(_served(model, provider, inherited))
     yield Hint(place, label, "model", tuple(tooltip))
+
+
+def _agent(document: WorkflowDocument, name: str, project: Project | None) -> Mapping[str, Any] | None:
+    """Return an agent's definition as plain values: the one of that name in the file, or that of a file; None when there is none."""
+    agents = document.head.data.get("agents")
+    found = agents.get(name, name) if isinstance(agents, dict) else name
+    if isinstance(found, dict):
+        return found
+    path = resolve_path(document, found) if isinstance(found, str) and is_file(found) else None
+    other = project.document(path) if project is not None and path is not None else None
+    return other.head.data if other is not None and other.kind == "agent" else None
 
 
 def _served(model: str, provider: str, inherited: _Inherited) -> Block:
@@ -186,7 +211,7 @@ def _of_config(document: WorkflowDocument) -> Iterator[Hint]:
     retries, origin = default_retries(document)
     key = find_key(document.head.node, ("config", "max_retries")) if origin == "config" else None
     config = document.head.fields.get("config")
-    if key is None or config is None or not isinstance(config.value, Mapping):
+    if key is None or config is None or not isinstance(config.value, MappingNode):
         return
     value = next((entry.value for entry in config.value.entries if entry.key is key), None)
     if isinstance(value, Scalar):
@@ -237,6 +262,6 @@ def _behind(step: Step, name: str) -> int | None:
 def _head_end(step: Step, located: Located) -> int:
     """Return the document offset behind a block's colon, or behind the block where that stands on the same line."""
     key, value = located.key, located.value
-    if isinstance(value, Mapping) and not value.flow:
+    if isinstance(value, MappingNode) and not value.flow:
         return step.facts.unit.text.index(":", key.span.end) + 1 + step.base
     return max(key.span.end + 1, value.span.end) + step.base

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
 import pytest
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
+from agentloom.analysis.document import WorkflowDocument
 from agentloom.ide.hints import HintKind, hints
 from agentloom.ide.prose.durations import duration
 from agentloom.ide.prose.form import plain
 from agentloom.text import Source, Span
 from tests.analysis.checking import A, H, check
 
+T = TypeVar("T")
 KINDS: tuple[HintKind, ...] = ("layer", "model", "attempts")
 CALL = "  - id: a\n    type: llm_call\n    prompt: hi\n"
 
@@ -81,6 +87,38 @@ def test_models(config: str, step: str, expected: str) -> None:
     """Of steps that call a model: what they inherit, and who is asked first."""
     head = f"config: {config}\nagents: {{w: {{system_prompt: hi}}, v: {{model: gpt-4o}}}}\nsteps:\n  - "
     assert shown(head + step, "model").removeprefix(head) == expected
+
+
+def test_models_of_agents_in_files() -> None:
+    """An agent's file says which model it runs on; one that can't be read says nothing."""
+    agents = {
+        "v.agent.yaml": "model: gpt-4o\nsystem_prompt: hi\n",
+        "w.agent.yaml": "system_prompt: hi\n",
+        "x.yaml": H + A,
+    }
+
+    class Files:
+        def documents(self, mentioning: str = "") -> Iterable[WorkflowDocument]:
+            return ()
+
+        def each(self, function: Callable[[WorkflowDocument], T]) -> Iterable[T]:
+            return ()
+
+        def document(self, path: Path) -> WorkflowDocument | None:
+            text = agents.get(path.name)
+            return analyze(Source(str(path), text), Context()) if text is not None else None
+
+    steps = ("v", "w.agent.yaml", "gone.agent.yaml", "x.yaml")
+    text = "agents: {v: v.agent.yaml}\nsteps:\n" + "".join(
+        f"  - {{id: s{n}, type: agent, agent: {a}}}\n" for n, a in enumerate(steps)
+    )
+    document = analyze(
+        Source("/f/w.loom.yaml", text), Context(exists=lambda path: path.name != "gone.agent.yaml"), None, "workflow"
+    )
+    found = hints(document, Span(0, len(text)), ("model",), Files())
+    assert [hint.label for hint in found] == ["gpt-4o (openai)", "gpt-4o-mini (openai)"]
+    assert plain(found[0].tooltip).startswith("Model `gpt-4o`, from the agent `v`.")
+    assert hints(document, Span(0, len(text)), ("model",)) == []
 
 
 def test_models_are_explained() -> None:

@@ -34,7 +34,7 @@ async def inlay_hint(session: Session, params: types.InlayHintParams) -> list[di
                 "tooltip": content(hint.tooltip, markdown),
                 "paddingLeft": True,
             }
-            for hint in hints(document, span, kinds)
+            for hint in hints(document, span, kinds, session.project)
         ]
 
     return await session.worker.submit(work)
