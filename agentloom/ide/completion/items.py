@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.where import Where
 from agentloom.syntax.quoting import double, quote, single
-from agentloom.text import Span
 
 ItemKind = Literal[
     "key", "value", "step", "snippet", "state", "function", "keyword", "tool", "agent", "model", "provider", "file", "folder",
@@ -71,16 +70,6 @@ def spell(where: Where, value: str) -> Edit:
 def before(where: Where) -> str:
     """Return what has to be written before a value: the blank behind a colon or dash, or the dash."""
     return (" " if where.glued else "") + ("- " if where.dash else "")
-
-
-def indentation(where: Where) -> tuple[Edit, ...]:
-    """Return the edits that put the line's word where it has to stand."""
-    start = where.span.start
-    if where.missing > 0:
-        return (Edit(Span(start, start), " " * where.missing),)
-    if where.missing < 0:
-        return (Edit(Span(start + where.missing, start), ""),)
-    return ()
 
 
 def distinct(items: Iterable[Item]) -> list[Item]:

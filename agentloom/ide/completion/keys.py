@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.beginnings import Beginning, begin
+from agentloom.ide.completion.fitting import accepts
 from agentloom.ide.completion.items import Item
 from agentloom.ide.completion.known_names import Propose, proposals
 from agentloom.ide.completion.layout import Layout, Writer, layout_of
@@ -40,14 +41,19 @@ def items(where: Where, project: Project | None = None) -> Iterator[Item]:
     del project
     block = where.block if where.kind != "value" else value_block(where)
     assert block is not None
+    lacking = list(ordered(block, where))
+    if where.colon:
+        takes = accepts(where)
+        now = where.source[slice(*where.span)]
+        fitting = [(rank, field) for rank, field in lacking if field.name == now or takes(field)]
+        if now != "<<":
+            yield from (_renamed(where, block, field, rank) for rank, field in fitting or lacking)
+        return
     layout = layout_of(where.document, where.offset)
     lists_in_line = _lists_in_line(where)
     propose = proposals(where.document, where.offset, where.step)
-    for rank, field in ordered(block, where):
-        if where.colon:
-            yield _renamed(where, block, field, rank)
-        else:
-            yield _added(where, block, field, rank, layout, lists_in_line, propose)
+    for rank, field in lacking:
+        yield _added(where, block, field, rank, layout, lists_in_line, propose)
 
 
 def ordered(block: Block, where: Where) -> Iterator[tuple[int, Field]]:

@@ -18,7 +18,7 @@ def proposals(document: WorkflowDocument, offset: int, step: Step | None) -> Pro
     def propose(shape: Shape) -> str | None:
         for mark in shape.marks:
             if mark.kind == "defines" and mark.of == "step":
-                return free_id(document, offset)
+                return free_id(document)
             if mark.kind == "ref" and mark.of == "step":
                 return _step(document, offset, step)
             if mark.kind == "ref" and mark.of == "agent":
@@ -57,9 +57,9 @@ def items_above(document: WorkflowDocument, offset: int) -> int:
     return bisect_left(document.tree.steps, offset, key=lambda placed: placed.base + placed.node.span.start)
 
 
-def free_id(document: WorkflowDocument, offset: int) -> str:
+def free_id(document: WorkflowDocument) -> str:
     """Return an id that no step has."""
-    number = items_above(document, offset) + 1
+    number = len(document.by_id) + 1
     while f"step_{number}" in document.by_id:
         number += 1
     return f"step_{number}"

@@ -44,7 +44,9 @@ def items(where: Where, project: Project | None = None) -> Iterator[Item]:
     own = step.id if step is not None else None
     if in_list:
         taken = {item.strip("\"'") for item in where.items}
-        left_out = taken | (document.graph.descendants(own) if own is not None and own in document.by_id else set())
+        left_out = taken | _with_the_same_list(where)
+        if own is not None and own in document.by_id:
+            left_out |= document.graph.descendants(own)
         preferred: frozenset[str] = frozenset()
     else:
         left_out = set()
@@ -65,11 +67,25 @@ def items(where: Where, project: Project | None = None) -> Iterator[Item]:
         )  # fmt: skip
 
 
+def _with_the_same_list(where: Where) -> set[str]:
+    """Return the steps that take over the list at the cursor with a merge key: what is added there is added to them."""
+    step, name = where.step, where.path[0] if where.path else ""
+    mine = step.facts.fields.get(str(name)) if step is not None else None
+    if mine is None:
+        return set()
+    found: set[str] = set()
+    for other in where.document.steps:
+        located = other.facts.fields.get(str(name))
+        if located is not None and located.value is mine.value and other.id is not None:
+            found.add(other.id)
+    return found
+
+
 def _edit(where: Where, name: str, whole_list: bool) -> Edit:
     if whole_list and where.style == "plain":
         return Edit(where.span, f"{before(where)}[{quote(name, True)}]{comma(where)}")
     edit = spell(where, name)
-    return Edit(edit.span, edit.text + comma(where)) if where.flow and where.style == "plain" else edit
+    return Edit(edit.span, edit.text + comma(where)) if where.style == "plain" else edit
 
 
 def fits(typed: str, name: str) -> bool:

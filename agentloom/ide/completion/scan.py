@@ -20,6 +20,7 @@ _DOUBLE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SINGLE = re.compile(r"'[^']*(?:''[^']*)*'(?!')")
 _COMMENT = re.compile(r"(?<=[ \t])#")
 _WORD = re.compile(r"[^\s,\[\]{}]*")
+_HALF_TYPED = re.compile(r"[A-Za-z_<][\w<-]*[ \t]*")
 _BEHIND_QUOTE = re.compile(r"[ \t]*(?:[,\]}:]|(?<=[ \t])#|\r|\n|\Z)")
 
 
@@ -132,10 +133,13 @@ class _Scan:
         content = min(behind_blanks(text, start), end)
         if content >= end or text[content] == "#":
             if self.holds(start, end):
-                if self.cursor > content:
+                if content < end and self.cursor >= content:
                     self.tell("comment")
                 else:
                     self._blank(start, end)
+            return self.next_line(end)
+        if self.holds(content, end) and _HALF_TYPED.fullmatch(text, content, end):
+            self._blank(start, end, self._word(content, end))
             return self.next_line(end)
         column = content - start
         dash = DASH.match(text, content, end) is not None
@@ -159,9 +163,12 @@ class _Scan:
                 return
             frames.pop()
 
-    def _blank(self, start: int, end: int) -> None:
-        """Tell about the cursor on a line without content: the indentation decides, unless it would tear what goes on below."""
-        column = self.cursor - start
+    def _blank(self, start: int, end: int, word: Span | None = None) -> None:
+        """Tell about the cursor on a line with nothing, or only a word, on it.
+
+        The indentation decides, unless it would tear what goes on below.
+        """
+        column = (word.start if word is not None else self.cursor) - start
         top = self.frames[-1]
         if top.state == "block" and column > top.column:
             self.tell("value", region=Span(self.tail.start, self.cursor), style="literal", own_line=True, column=column)
@@ -185,14 +192,17 @@ class _Scan:
                     here.append(Frame(False, below.column, self.cursor))
         self.frames[:] = here
         top = here[-1]
-        if top.is_list:
-            self.tell("item", own_line=True, column=top.column, dash=True, missing=top.column - column)
+        missing = top.column - column
+        if top.is_list and top.state == "empty" and top.index >= 0 and column > top.column:
+            self.tell("item", word, own_line=True, column=column)
+        elif top.is_list:
+            self.tell("item", word, own_line=True, column=top.column, dash=True, missing=missing)
         elif column > top.column and top.state == "empty" and top.key:
-            self.tell("value", own_line=True, column=column)
+            self.tell("value", word, own_line=True, column=column)
         elif column > top.column and top.state == "plain":
-            self.tell("value", region=Span(self.tail.start, self.cursor), own_line=True, column=column)
+            self.tell("value", word, Span(self.tail.start, self.cursor), own_line=True, column=column)
         else:
-            self.tell("key", own_line=True, column=top.column, missing=top.column - column)
+            self.tell("key", word, own_line=True, column=top.column, missing=missing)
 
     def _content(self, start: int, at: int, end: int) -> int:
         text, frames = self.text, self.frames
@@ -317,7 +327,7 @@ class _Scan:
 
     def _empty(self, at: int, behind: int, end: int, kind: Kind) -> None:
         """Tell about the cursor where a value may begin; ``behind`` is where a comment, or the line's end, stands."""
-        if self.cursor > behind and behind < end:
+        if self.cursor >= behind and behind < end:
             self.tell("comment")
             return
         glued = self.text[self.cursor - 1 : self.cursor] in (":", "-")

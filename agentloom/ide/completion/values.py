@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentloom.diagnostics import Edit
+from agentloom.ide.completion.beginnings import plain_number
 from agentloom.ide.completion.items import Item, before, spell
 from agentloom.ide.completion.keys import comma
 from agentloom.ide.completion.where import Where
@@ -40,7 +41,7 @@ def _choices(where: Where, shape: Shape) -> Iterator[Item]:
         yield Item(
             value,
             "value",
-            edit._replace(text=edit.text + comma(where)) if where.flow else edit,
+            edit._replace(text=edit.text + comma(where)),
             "default" if usual else "",
             ("choice", where.block.name, field.name, value) if where.block is not None and field is not None else (),
             rank=2,
@@ -63,7 +64,7 @@ def _literals(where: Where, shape: Shape) -> Iterator[Item]:
         known = [("false", False), ("true", True)] if field.default is True else [("true", True), ("false", False)]
     elif {"integer", "number"} & set(shape.types) and "string" not in shape.types:
         values = [*([field.default] if field.has_default else []), *field.examples]
-        known = [(f"{value:g}", value) for value in values if isinstance(value, (int, float))]
+        known = [(plain_number(value), value) for value in values if isinstance(value, (int, float))]
         known = list(dict(known).items())
     chosen = bool(known) or shape.enum is not None
     if chosen and "null" in shape.types:

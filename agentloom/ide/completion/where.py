@@ -149,10 +149,10 @@ def _region(document: WorkflowDocument, offset: int, start: int) -> tuple[int, l
     at, key = start, ""
     for entry in top.entries:
         name = entry.key.value if isinstance(entry.key, Scalar) else ""
-        if not entry.key.span.contains(offset):
-            source = entry.value.span if isinstance(entry.value, Scalar) else Span(0, 0)
-            root.names[name] = source
-        if entry.key.span.start <= offset:
+        if entry.key.span.contains(offset):
+            continue  # perhaps a word typed in the middle of something
+        root.names[name] = entry.value.span if isinstance(entry.value, Scalar) else Span(0, 0)
+        if entry.key.span.start < offset:
             at, key = entry.key.span.start, name
     if key == "steps":
         found = _nearest(document.tree.steps, offset)

@@ -1,0 +1,159 @@
+"""Completion over the wire: what clients that can do much, and clients that can do nothing, are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from agentloom.text import LineTable
+from agentloom_lsp.convert import Encoding, Places
+from tests.ide.marked import cut
+from tests.lsp.peer import FULL, Local
+
+URI = "file:///work/flow.loom.yaml"
+H = "name: w\nsteps:\n"
+A = "  - id: a\n    type: llm_call\n    prompt: hi\n"
+
+ABLE: dict[str, Any] = {
+    "completionItem": {
+        "snippetSupport": True,
+        "documentationFormat": ["markdown", "plaintext"],
+        "insertReplaceSupport": True,
+        "insertTextModeSupport": {"valueSet": [1, 2]},
+        "labelDetailsSupport": True,
+        "resolveSupport": {"properties": ["documentation"]},
+    },
+    "completionItemKind": {"valueSet": list(range(1, 26))},
+    "completionList": {"itemDefaults": ["editRange"]},
+}
+
+
+def capable(completion: Mapping[str, Any], encoding: str = "utf-16") -> dict[str, Any]:
+    return {
+        **FULL,
+        "general": {"positionEncodings": [encoding]},
+        "textDocument": {**FULL["textDocument"], "completion": completion},
+    }
+
+
+@pytest.fixture
+def able() -> Iterator[Local]:
+    with Local() as peer:
+        peer.initialize(capable(ABLE), clientInfo={"name": "Visual Studio Code"})
+        yield peer
+
+
+@pytest.fixture
+def simple() -> Iterator[Local]:
+    with Local() as peer:
+        peer.initialize({})
+        yield peer
+
+
+def ask(peer: Local, marked: str, encoding: Encoding = Encoding.UTF16) -> Any:
+    """Open a marked text and return what is offered at its mark."""
+    text, offset = cut(marked)
+    peer.open(URI, text)
+    position = Places(LineTable(text), encoding).position(offset)
+    return peer.request("textDocument/completion", {"textDocument": {"uri": URI}, "position": position._asdict()})
+
+
+def found(answer: Any, label: str) -> Any:
+    return next(item for item in answer["items"] if item["label"] == label)
+
+
+def place(line: int, start: int, end: int) -> dict[str, Any]:
+    return {"start": {"line": line, "character": start}, "end": {"line": line, "character": end}}
+
+
+def test_a_client_that_can_do_much(able: Local) -> None:
+    """One range for all, to insert and to replace; snippets; documentation later; what comes next is asked for."""
+    answer = ask(able, H + A + "    re¦t\n")
+    assert answer["isIncomplete"] is False
+    assert answer["itemDefaults"]["editRange"] == {"insert": place(5, 4, 6), "replace": place(5, 4, 7)}
+    retry = found(answer, "retry")
+    assert retry["textEditText"] == "retry:\n  "
+    assert (retry["insertTextFormat"], retry["insertTextMode"]) == (2, 2)
+    assert retry["command"]["command"] == "editor.action.triggerSuggest"
+    assert retry["labelDetails"] == {"description": retry["detail"]}
+    assert "documentation" not in retry
+    assert [item["sortText"] for item in answer["items"]] == sorted(item["sortText"] for item in answer["items"])
+
+
+def test_documentation_comes_when_asked_for(able: Local) -> None:
+    """The item comes back whole, with Markdown."""
+    item = found(ask(able, H + A + "    ¦\n"), "temperature")
+    resolved = able.request("completionItem/resolve", item)
+    assert resolved["documentation"]["kind"] == "markdown"
+    assert "0 to 2" in resolved["documentation"]["value"]
+    assert {**resolved, "documentation": None} == {**item, "documentation": None}
+
+
+def test_documentation_of_a_step_is_that_of_its_document(able: Local) -> None:
+    """A step is explained as it is now; where its file is closed, nothing is said, and nothing breaks."""
+    item = found(ask(able, H + A + A.replace("id: a", "id: b") + "    depends_on: [¦]\n"), "a")
+    assert "`a`" in able.request("completionItem/resolve", item)["documentation"]["value"]
+    able.notify("textDocument/didClose", {"textDocument": {"uri": URI}})
+    assert "documentation" not in able.request("completionItem/resolve", item)
+    assert able.request("completionItem/resolve", {"label": "x", "data": ["odd"]})["label"] == "x"
+
+
+def test_lines_of_a_whole_step_are_indented_by_the_editor(able: Local) -> None:
+    """Behind the dash the editor adds the line's own two columns to every further line."""
+    step = found(ask(able, H + A + "  - ¦\n"), "llm_call step")
+    assert step["textEditText"].splitlines()[:2] == ["id: ${1:step_2}", "  type: llm_call"]
+    assert (step["insertTextFormat"], step["insertTextMode"], step["kind"]) == (2, 2, 15)
+
+
+def test_a_client_that_can_do_nothing(simple: Local) -> None:
+    """Plain text in plain edits, with all that is known at once; no command that it would have to know."""
+    answer = ask(simple, H + A + "    ¦\n")
+    assert "itemDefaults" not in answer
+    item = found(answer, "temperature")
+    assert item["textEdit"] == {"range": place(5, 4, 4), "newText": "temperature: "}
+    assert isinstance(item["documentation"], str)
+    assert "`" not in item["documentation"]
+    assert not {"command", "insertTextFormat", "insertTextMode", "labelDetails"} & item.keys()
+    assert found(answer, "retry")["textEdit"]["newText"] == "retry:"
+    step = found(ask(simple, H + A + "  - ¦\n"), "llm_call step")
+    assert step["textEdit"]["newText"].splitlines()[:2] == ["id: step_2", "    type: llm_call"]
+    assert all(item["kind"] <= 18 for item in ask(simple, H + "  - {type: ¦}\n")["items"])
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_ranges_behind_wide_characters(encoding: Encoding) -> None:
+    """Characters are counted as the client counts them, on the line and above."""
+    with Local() as peer:
+        peer.initialize(capable({}, encoding.value))
+        line = "  - {id: 😀é, prompt: 😀, type: r¦ou}\n"
+        item = found(ask(peer, "# 😀\n" + H + line, encoding), "router")
+        wider = {Encoding.UTF8: 3 + 1 + 3, Encoding.UTF16: 1 + 1, Encoding.UTF32: 0}  # than in code points
+        end = line.index("¦") + wider[encoding] + len("ou")
+        assert item["textEdit"]["range"] == place(3, end - len("rou"), end)
+
+
+def test_nothing_for_files_that_are_none_of_ours(able: Local) -> None:
+    """A compose file gets no answer, and one that isn't open neither."""
+    able.open("file:///work/compose.yaml", "services:\n  web: {}\n")
+    at = {"line": 0, "character": 0}
+    uri = {"uri": "file:///work/compose.yaml"}
+    assert able.request("textDocument/completion", {"textDocument": uri, "position": at}) is None
+    other = {"uri": "file:///work/other.loom.yaml"}
+    assert able.request("textDocument/completion", {"textDocument": other, "position": at}) is None
+
+
+def test_a_place_past_the_end_is_the_end(able: Local) -> None:
+    """Odd positions are held inside the text."""
+    able.open(URI, "name: w\n")
+    for line, character in ((99, 99), (1, 500), (0, 10_000)):
+        at = {"line": line, "character": character}
+        answer = able.request("textDocument/completion", {"textDocument": {"uri": URI}, "position": at})
+        assert isinstance(answer["items"], list)
+
+
+def test_line_ends_are_the_files_own(able: Local) -> None:
+    """In a file with CRLF every inserted line break is one."""
+    item = found(ask(able, (H + A + "    ¦\n").replace("\n", "\r\n")), "retry")
+    assert item["textEditText"] == "retry:\r\n  "
