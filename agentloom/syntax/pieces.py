@@ -49,6 +49,7 @@ _FIRST_ITEM = r"\n( *)-(?=[ \t\r\n]|\Z)"
 _NEXT_ITEM = r"\n(?P<blanks> +)-[ \t]+[A-Za-z_]+[ \t]*:(?=[ \t\r\n]|\Z)"
 _OWNER = r":[ \t]*(?:[|>][^\r\n]*|#[^\r\n]*)?(?:\r?\n[ \t]*(?:#[^\r\n]*)?)+\Z"
 _ALMOST_ITEM = r" *-[A-Za-z{\[\"']"
+_HALF_TYPED = r"[ \t]+[A-Za-z_][\w-]*[ \t]*\r?\n *-[ \t]"
 _INDENTED = r"\n[ \t]+[^ \t\r\n#]"
 _PLAIN_KEY = r"[A-Za-z_][A-Za-z0-9_-]*[ \t]*:[ \t\r\n]"
 _EXPLICIT_START = re.compile(r"[?:](?=[ \t\r\n]|\Z)")
@@ -189,8 +190,12 @@ def _cut_items(text: str, begin: int, at: int, stop: int, pieces: list[Piece]) -
     first = _DASH.match(text, first_line, stop)
     if first is not None:
         column = len(first[1])
-    elif first_line < stop and (text[first_line] not in " \t" or re.compile(_ALMOST_ITEM).match(text, first_line)):
-        # A stray line, or an item without a blank behind its dash, before the first item.
+    elif first_line < stop and (
+        text[first_line] not in " \t"
+        or re.compile(_ALMOST_ITEM).match(text, first_line)
+        or re.compile(_HALF_TYPED).match(text, first_line)
+    ):
+        # A stray line, a word, or an item without a blank behind its dash, before the first item.
         found = re.compile(_FIRST_ITEM).search(text, first_line - 1, stop)
         if found is None:
             return False

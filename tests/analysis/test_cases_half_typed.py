@@ -64,6 +64,14 @@ def test_case_a_word_above_text_is_no_half_typed_key() -> None:
     ]
 
 
+@pytest.mark.parametrize("typed", ["  i\n", "    type\n", "  - i\n", "i\n", "  i\r\n"])
+def test_case_a_half_typed_word_before_the_first_step(typed: str) -> None:
+    """The steps below it are checked as if it weren't there."""
+    said = places(H + typed + "  - id: a\n    type: bad\n")
+    assert ("AL103", 5, "bad") in said
+    assert len(said) <= 3
+
+
 def test_case_a_half_typed_key_among_other_steps() -> None:
     """Steps before and after it are checked as if it weren't there."""
     before = "  - {id: x, type: llm_call, prompt: hi, depends_on: [nope1]}\n"
