@@ -57,6 +57,15 @@ def test_the_front_page_is_enough(new_neovim: Path, search_path: str, tmp_path: 
     assert shown["diagnostics"][0]["under"] == "temprature"
 
 
+def test_options_of_the_editor_reach_the_server(new_neovim: Path, search_path: str, tmp_path: Path) -> None:
+    """A hint that is switched off where the guide says so is gone, and the others are there."""
+    setup, extras, _ = snippets("Neovim", "lua")
+    assert setup.count("agentloom = {}") == 1
+    init = setup.replace("agentloom = {}", "agentloom = { hints = { layer = false } }") + extras
+    shown = neovim(new_neovim, init, ("hints",), tmp_path, search_path)
+    assert set(shown["hints"]) == {"gpt-4o-mini (mock)"}
+
+
 def test_a_mistake_is_underlined(seen: dict[str, Any]) -> None:
     """The diagnostic is there on the wrong word, with code and source."""
     first = seen["diagnostics"][0]
