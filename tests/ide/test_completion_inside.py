@@ -120,6 +120,27 @@ def test_state_paths_in_every_style(typed: str, written: str) -> None:
     assert line(USE + f"    prompt: {typed}\n", label) == f"    prompt: {written}"
 
 
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("{url: {state.¦}}", '{url: "{state.report}"}'),
+        ("{url: {state.¦}, method: GET}", '{url: "{state.report}", method: GET}'),
+        ("{url: {state.¦", '{url: "{state.report}"'),
+        ("{url: {state.re¦, method: GET}", '{url: "{state.report}", method: GET}'),
+    ],
+)
+def test_quotes_in_brackets_end_behind_the_path(typed: str, written: str) -> None:
+    """What follows belongs to the brackets around it."""
+    assert line(TOOL + f"    tool_args: {typed}\n", "report") == f"    tool_args: {written}"
+
+
+def test_a_step_whose_type_is_not_written_yet() -> None:
+    """The keys that some type has mean what they mean there."""
+    step = HEAD + "  - id: z\n    depends_on: [fetch]\n"
+    assert line(step + "    prompt: '{state.¦'\n", "report") == "    prompt: '{state.report}'"
+    assert "http_request" in labels(step + "    tool_name: ¦\n")
+
+
 @pytest.mark.parametrize("header", ["|", "|-", ">", ">-", "|2"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_case_block_texts(header: str, newline: str) -> None:

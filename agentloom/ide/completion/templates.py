@@ -100,6 +100,9 @@ def _quoted(where: Where, edit: Edit) -> tuple[Edit, tuple[Edit, ...]]:
     if quote is None or "\\" in scalar.raw or where.text.at > len(where.text.value):
         return edit, ()
     opening = Edit(Span(scalar.span.start, scalar.span.start), quote)
-    if edit.span.end == scalar.span.end:
+    end = scalar.span.end
+    if where.flow:  # what follows the placeholder belongs to the brackets around it
+        end = edit.span.end if edit.text.endswith("}") else where.source.find("}", edit.span.end, end) + 1 or end
+    if edit.span.end == end:
         return edit._replace(text=edit.text + quote), (opening,)
-    return edit, (opening, Edit(Span(scalar.span.end, scalar.span.end), quote))
+    return edit, (opening, Edit(Span(end, end), quote))

@@ -263,10 +263,11 @@ class _Resolving:
             region = Span(frame.start, self.spot.span.end)
         region = Span(region.start, max(region.end, self.offset))
         kind: Kind = "item" if self.own and isinstance(self.own[-1], int) else "value"
+        outer = self.spot.frames[: self.spot.frames.index(frame)]
         return Where(
             kind, self.document, self.offset, region, self.step, self.in_step, tuple(self.own), self.block, self.holder,
             self.name, self.field, self.shape, self.keys, self.merged, (), text_at(text, region, "plain", False, self.offset),
-            braced=True,
+            flow=bool(outer and outer[-1].flow), braced=True,
         )  # fmt: skip
 
     def _enter_mapping(self, frame: Frame) -> None:
@@ -284,6 +285,8 @@ class _Resolving:
         self.field = self.block.fields.get(name) if self.block is not None else None
         if self.field is not None and self.block is not None and list(self.field.shape.enum or ()) == [self.block.tag]:
             self.field = any_step().fields[name]  # a step's type: the others may be meant as well
+        if self.field is None and self.block is not None and self.block.name == STEP:
+            self.field = _field_of_some_step(name)  # the type isn't written yet
         self.shape = self.field.shape if self.field is not None else _below(self.holder) if self.block is None else None
         self.own.append(name)
         if self.shape is not None and self.shape.block == catalogue().workflow:
@@ -393,6 +396,13 @@ def any_step() -> Block:
         types.update(block.fields["type"].shape.enum or {})
     fields["type"] = fields["type"]._replace(shape=fields["type"].shape._replace(enum=types))
     return Block(STEP, "step", "One step of a workflow.", fields)
+
+
+def _field_of_some_step(name: str) -> Field | None:
+    """Return a key that some type of step has: the first type that has it tells."""
+    known = catalogue()
+    blocks = (known.blocks[block] for block in known.steps.values())
+    return next((block.fields[name] for block in blocks if name in block.fields), None)
 
 
 def block_for(shape: Shape | None, keys: Mapping[str, str], step: Step | None) -> Block | None:
