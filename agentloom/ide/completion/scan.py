@@ -8,28 +8,16 @@ parser, so nothing that is wrong with the text can hide what is around the curso
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from agentloom.ide.completion.brackets import read_brackets
 from agentloom.ide.completion.frames import Frame, Kind, Spot
-from agentloom.syntax.lines import BLOCK_HEADER, DASH, FIELD, KEY, behind_blanks, behind_properties, line_end
+from agentloom.ide.completion.reading import Reading
+from agentloom.syntax.lines import BLOCK_HEADER, DASH, KEY, behind_blanks, behind_properties
 from agentloom.syntax.nodes import Style
 from agentloom.text import Span
 
-_DOUBLE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_SINGLE = re.compile(r"'[^']*(?:''[^']*)*'(?!')")
 _COMMENT = re.compile(r"(?<=[ \t])#")
-_WORD = re.compile(r"[^\s,\[\]{}]*")
 _HALF_TYPED = re.compile(r"[A-Za-z_<][\w<-]*[ \t]*")
-_BEHIND_QUOTE = re.compile(r"[ \t]*(?:[,\]}:]|(?<=[ \t])#|\r|\n|\Z)")
-
-
-class Below(NamedTuple):
-    """The next line of content: its column, whether a dash or a key begins it."""
-
-    column: int
-    dash: bool
-    key: bool
 
 
 def scan(text: str, cursor: int, start: int, stop: int, frames: list[Frame], trusted: bool = True) -> tuple[Spot, int]:
@@ -43,16 +31,12 @@ def scan(text: str, cursor: int, start: int, stop: int, frames: list[Frame], tru
     return found.spot or Spot("nothing"), end
 
 
-class _Scan:
+class _Scan(Reading):
     def __init__(self, text: str, cursor: int, stop: int, frames: list[Frame], trusted: bool) -> None:
-        self.text = text
-        self.cursor = cursor
-        self.stop = stop
-        self.frames = frames
+        super().__init__(text, cursor, stop, frames, trusted)
         self.given = len(frames)
-        self.trusted = trusted
-        self.spot: Spot | None = None
         self.tail = Span(cursor, cursor)
+        """Where the text stands that may go on in the lines to come."""
 
     def run(self, start: int) -> int:
         at = start
@@ -64,67 +48,6 @@ class _Scan:
                 break
             at = following
         return self.stop
-
-    # -- what is told
-
-    def tell(
-        self,
-        kind: Kind,
-        span: Span | None = None,
-        region: Span | None = None,
-        *,
-        style: Style = "plain",
-        open_: bool = False,
-        own_line: bool = False,
-        column: int = 0,
-        colon: bool = False,
-        glued: bool = False,
-        dash: bool = False,
-        missing: int = 0,
-    ) -> None:
-        if self.spot is not None:
-            return
-        word = span if span is not None else Span(self.cursor, self.cursor)
-        path: list[str | int] = []
-        for frame in self.frames:
-            path.append(frame.index if frame.is_list else frame.key)
-        if kind == "key" and path:
-            path.pop()
-        if kind == "item" and dash:
-            path[-1] = self.frames[-1].index + 1
-        self.spot = Spot(
-            kind, tuple(self.frames), tuple(path), word, region if region is not None else word, style, open_,
-            bool(self.frames and self.frames[-1].flow), own_line, column, colon, glued, dash, missing,
-        )  # fmt: skip
-
-    def holds(self, start: int, end: int) -> bool:
-        return self.spot is None and start <= self.cursor <= end
-
-    # -- lines
-
-    def next_line(self, at: int) -> int:
-        """Return the start of the line behind the line break at ``at``; past the end when there is none."""
-        if at >= self.stop:
-            return self.stop + 1
-        return at + 2 if self.text.startswith("\r\n", at) else at + 1
-
-    def line_end(self, at: int) -> int:
-        return min(line_end(self.text, at), self.stop)
-
-    def _column(self, at: int) -> int:
-        start = max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
-        return at - start - (1 if self.text.startswith("\ufeff", start) and at > start else 0)
-
-    def _below(self, end: int) -> Below | None:
-        """Return the first line of content behind the line that ends at ``end``."""
-        at = self.next_line(end)
-        while at <= self.stop:
-            content, end = behind_blanks(self.text, at), self.line_end(at)
-            if content < end and self.text[content] != "#":
-                dash = DASH.match(self.text, content, end) is not None
-                return Below(content - at, dash, KEY.match(self.text, content, end) is not None)
-            at = self.next_line(end)
-        return None
 
     def _line(self, start: int) -> int:
         text = self.text
@@ -139,7 +62,7 @@ class _Scan:
                     self._blank(start, end)
             return self.next_line(end)
         if self.holds(content, end) and _HALF_TYPED.fullmatch(text, content, end):
-            self._blank(start, end, self._word(content, end))
+            self._blank(start, end, self.word(content, end))
             return self.next_line(end)
         column = content - start
         dash = DASH.match(text, content, end) is not None
@@ -173,7 +96,7 @@ class _Scan:
         if top.state == "block" and column > top.column:
             self.tell("value", region=Span(self.tail.start, self.cursor), style="literal", own_line=True, column=column)
             return
-        below = self._below(end)
+        below = self.below(end)
         here = self.frames[:]
         self._fit(here, column, False)
         wanted = column
@@ -234,14 +157,14 @@ class _Scan:
         column = at - start
         if top.is_list and not dashed:
             if self.holds(value, end):
-                span = self._word(value, end)
+                span = self.word(value, end)
                 self.tell("item", span, own_line=True, column=top.column, dash=True, missing=top.column - column)
             return self.next_line(end)
         if not top.is_list and (top.state != "empty" or column <= top.column or not top.key):
             if self.holds(value, end):
                 self._half_key(value, end, missing=top.column - column if not dashed else 0)
             return self.next_line(end)
-        below = self._below(end) if self.holds(value, end) else None
+        below = self.below(end) if self.holds(value, end) else None
         if below is not None and below.key and below.column == column and text[value] not in "[{|>":
             self._enter(column, at)
             self._half_key(value, end)
@@ -265,11 +188,6 @@ class _Scan:
             top.state = "done"
             self.frames.append(Frame(False, column, at))
 
-    def _word(self, at: int, end: int) -> Span:
-        """Return the range of what is typed from ``at`` on: to the cursor, and the word that goes on behind it."""
-        found = _WORD.match(self.text, max(at, self.cursor), end)
-        return Span(at, found.end() if found else self.cursor)
-
     def _half_key(self, at: int, end: int, missing: int = 0) -> None:
         """Tell about a key without a colon, or with quotes that aren't closed."""
         comment = _COMMENT.search(self.text, at, end)
@@ -278,7 +196,7 @@ class _Scan:
             return
         quote = self.text[at]
         if quote in "\"'":
-            span = Span(at + 1, self._word(at + 1, end).end)
+            span = Span(at + 1, self.word(at + 1, end).end)
             if self.cursor > at:
                 closed = span.end > at + 1 and self.text[span.end - 1] == quote
                 span = Span(span.start, span.end - closed)
@@ -286,7 +204,7 @@ class _Scan:
                 column = self.frames[-1].column
                 self.tell("key", span, style=style, open_=not closed, own_line=True, column=column, missing=missing)
             return
-        self.tell("key", self._word(at, end), own_line=True, column=self.frames[-1].column, missing=missing)
+        self.tell("key", self.word(at, end), own_line=True, column=self.frames[-1].column, missing=missing)
 
     def _entry(self, at: int, behind: int, end: int) -> int:
         """Read a key at ``at`` whose colon ends at ``behind``, and its value."""
@@ -331,8 +249,8 @@ class _Scan:
             self.tell("comment")
             return
         glued = self.text[self.cursor - 1 : self.cursor] in (":", "-")
-        column = self._column(self.cursor) + glued
-        below = self._below(end)
+        column = self.column_of(self.cursor) + glued
+        below = self.below(end)
         top = self.frames[-1]
         if kind == "item" and below is not None and below.key and not below.dash and below.column > top.column:
             self.frames.append(Frame(False, below.column, self.cursor))
@@ -349,8 +267,6 @@ class _Scan:
             self.tell("nothing")
             return
         self.tell(kind, glued=glued, column=column)
-
-    # -- values
 
     def _value(self, at: int, end: int, own_line: bool = False) -> int:
         """Read the value of the innermost entry or item; return the start of the line behind it."""
@@ -387,23 +303,6 @@ class _Scan:
             self.tell(kind, region=Span(at, last), style=style, column=owner)
         return self.next_line(last)
 
-    def quote_end(self, at: int, owner: int) -> int:
-        """Return the offset behind the quote that closes the one at ``at``; -1 when it is never closed."""
-        found = (_DOUBLE if self.text[at] == '"' else _SINGLE).match(self.text, at, self.stop)
-        if found is None:
-            return -1
-        if found.end() <= self.line_end(at):
-            return found.end()
-        if not _BEHIND_QUOTE.match(self.text, found.end(), self.stop):
-            return -1
-        line = self.next_line(self.line_end(at))
-        while line < found.end():
-            content, stop = behind_blanks(self.text, line), self.line_end(line)
-            if content < stop and (content - line <= owner or (FIELD.match(self.text, content, stop) and owner < 0)):
-                return -1
-            line = self.next_line(stop)
-        return found.end()
-
     def _quoted(self, at: int, end: int, kind: Kind, own_line: bool) -> int:
         top = self.frames[-1]
         close = self.quote_end(at, top.column)
@@ -413,26 +312,13 @@ class _Scan:
             inner = Span(at + 1, close - 1 if close >= 0 else end)
             self.tell(
                 kind, self.on_line(inner), region, style=style, open_=close < 0, own_line=own_line,
-                column=self._column(at),
+                column=self.column_of(at),
             )  # fmt: skip
         elif self.holds(at, region.end):
             self.tell("nothing")
         else:
             self.note(region)
         return self.behind_value(region.end)
-
-    def behind_value(self, at: int) -> int:
-        """Return the start of the next line; a cursor on the rest of this one has nothing to say but in a comment."""
-        end = self.line_end(at)
-        if self.holds(at, end):
-            comment = _COMMENT.search(self.text, at, end)
-            self.tell("comment" if comment is not None and self.cursor > comment.start() else "nothing")
-        return self.next_line(end)
-
-    def on_line(self, span: Span) -> Span:
-        """Return a range cut down to the line of the cursor."""
-        start = max(self.text.rfind("\n", 0, self.cursor), self.text.rfind("\r", 0, self.cursor)) + 1
-        return Span(max(span.start, start), max(self.cursor, min(span.end, self.line_end(self.cursor))))
 
     def note(self, span: Span) -> None:
         """Note where the value of the innermost entry or item stands, if it is a scalar."""
@@ -459,17 +345,11 @@ class _Scan:
             region = Span(at, max(region.end, self.cursor))
             span = self.on_line(region)
             if span != region:
-                span = Span(max(span.start, self._word_start(span.start)), self._word(span.start, behind).end)
-            self.tell(kind, span, region, own_line=own_line, column=self._column(at))
+                span = Span(max(span.start, self.word_start(span.start)), self.word(span.start, behind).end)
+            self.tell(kind, span, region, own_line=own_line, column=self.column_of(at))
         else:
             self.note(Span(at, last))
         return self.next_line(behind)
-
-    def _word_start(self, least: int) -> int:
-        at = self.cursor
-        while at > least and not self.text[at - 1].isspace():
-            at -= 1
-        return at
 
     def _plain_end(self, last: int, end: int, owner: int) -> int:
         """Return where an unquoted text ends that may go on in the lines below."""

@@ -8,21 +8,21 @@ say which step it is, and what merge keys bring in.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.ide.completion.frames import Frame, Kind, Spot
+from agentloom.ide.completion.region import VIRTUAL, line_end_of, nearest_item, region_of, start_of
 from agentloom.ide.completion.scan import scan
 from agentloom.ide.completion.text_at import TextAt, text_at
 from agentloom.ide.hits import item_shape
 from agentloom.model.catalogue import STEP, Block, Field, Shape, catalogue
-from agentloom.syntax.nodes import Alias, Node, Path, Scalar, Style
+from agentloom.syntax.nodes import Alias, Node, Path, Style
 from agentloom.syntax.nodes import Mapping as MappingNode
 from agentloom.syntax.pieces import find_body
-from agentloom.syntax.tree import Placed
 from agentloom.syntax.values import entries, find, follow
 from agentloom.text import Span
 
@@ -118,7 +118,7 @@ def where(document: WorkflowDocument, offset: int) -> Where:
         block = catalogue().blocks[catalogue().agent if document.kind == "agent" else catalogue().workflow]
         holder = Shape(types=("object",), block=block.name)
         return nothing._replace(kind="key", span=Span(*empty.span(1)), block=block, holder=holder, shape=holder)
-    start, frames = _region(document, offset, 0 if body.start <= 1 else body.start)
+    start, frames = region_of(document, offset, 0 if body.start <= 1 else body.start)
     trusted = not any(finding.code == "AL001" for finding in document.tree.findings)
     spot, end = scan(text, offset, start, body.end, frames, trusted)
     if spot.kind in ("comment", "nothing"):
@@ -126,84 +126,9 @@ def where(document: WorkflowDocument, offset: int) -> Where:
     return _Resolving(document, offset, spot, end).resolve()._replace(root=document)
 
 
-_VIRTUAL = "\0"
-"""The key of what stands around a document in brackets."""
-
 _EMPTY_BRACES = re.compile(r"\ufeff?(?:[ \t\r\n]|#[^\r\n]*)*(\{[ \t]*\})(?:[ \t\r\n]|#[^\r\n]*)*")
 _BRACED_PATH = re.compile(r"\{[ \t]*state\b")
 _SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
-
-
-def _region(document: WorkflowDocument, offset: int, start: int) -> tuple[int, list[Frame]]:
-    """Return the line from which to scan, and what is open there."""
-    top, text = document.tree.top, document.source.text
-    root = Frame(False, 0, start)
-    if not isinstance(top, MappingNode) or not top.entries:
-        if top is not None and text[top.span.start : top.span.start + 1] in ("{", "["):
-            root.column, root.key = -1, _VIRTUAL
-        return start, [root]
-    if top.flow:
-        root.column, root.key = -1, _VIRTUAL
-        return _line_start(text, top.span.start), [root]
-    root.column = _column(text, top.entries[0].key.span.start)
-    at, key = start, ""
-    for entry in top.entries:
-        name = entry.key.value if isinstance(entry.key, Scalar) else ""
-        if entry.key.span.contains(offset):
-            continue  # perhaps a word typed in the middle of something
-        root.names[name] = entry.value.span if isinstance(entry.value, Scalar) else Span(0, 0)
-        if entry.key.span.start < offset:
-            at, key = entry.key.span.start, name
-    if key == "steps":
-        found = _nearest(document.tree.steps, offset)
-        if found >= 0:
-            placed = document.tree.steps[found]
-            dash = _dash_before(text, _start_of(placed), at)
-            if dash >= at:
-                root.key, root.state = key, "done"
-                line = _line_start(text, dash)
-                return line, [root, Frame(True, _column(text, dash), dash, index=found - 1, begins=dash)]
-    return _line_start(text, at), [root]
-
-
-def _start_of(placed: Placed) -> int:
-    return placed.base + placed.node.span.start
-
-
-def _nearest(steps: tuple[Placed, ...], offset: int) -> int:
-    """Return the number of the last item that begins at or before an offset, -1 when there is none."""
-    return bisect_right(steps, offset, key=_start_of) - 1
-
-
-def _dash_before(text: str, at: int, least: int) -> int:
-    """Return the dash of the block item whose content begins at ``at``; -1 for items in brackets."""
-    line = _line_start(text, at)
-    while line >= least:
-        content = line
-        while content < at and text[content] in " \t\ufeff":
-            content += 1
-        if text.startswith("-", content) and text[content + 1 : content + 2] in ("", " ", "\t", "\r", "\n"):
-            return content
-        if line == 0 or (text[content : content + 1] not in ("#", "\r", "\n", "&", "!") and content < at):
-            return -1
-        line = _line_start(text, line - 1)
-    return -1
-
-
-def _line_start(text: str, offset: int) -> int:
-    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-
-
-def _line_end(text: str, offset: int) -> int:
-    end = text.find("\n", offset)
-    end = len(text) if end < 0 else end
-    carriage = text.find("\r", offset, end)
-    return end if carriage < 0 else carriage
-
-
-def _column(text: str, offset: int) -> int:
-    start = _line_start(text, offset)
-    return offset - start - (1 if start == 0 and text.startswith("\ufeff") else 0)
 
 
 class _Resolving:
@@ -230,9 +155,9 @@ class _Resolving:
     def resolve(self) -> Where:
         spot = self.spot
         frames, path = spot.frames, spot.path
-        if frames and path and path[0] == _VIRTUAL:
+        if frames and path and path[0] == VIRTUAL:
             frames, path = frames[1:], path[1:]
-        elif frames and frames[0].key == _VIRTUAL:
+        elif frames and frames[0].key == VIRTUAL:
             frames = frames[1:]
         for number, frame in enumerate(frames):
             last = number == len(frames) - 1
@@ -257,7 +182,7 @@ class _Resolving:
 
     def _braced(self, frame: Frame) -> Where:
         text = self.document.source.text
-        line = _line_end(text, self.offset)
+        line = line_end_of(text, self.offset)
         region = Span(frame.start, frame.start + len(text[frame.start : line].rstrip(" \t")))
         if self.spot.flow and self.spot.frames[0].flow:
             region = Span(frame.start, self.spot.span.end)
@@ -316,10 +241,10 @@ class _Resolving:
         document = self.document
         steps = document.tree.steps
         if frame.flow:
-            found = _nearest(steps, self.offset)
+            found = nearest_item(steps, self.offset)
         else:
-            found = bisect_left(steps, frame.begins, key=_start_of)
-        if not 0 <= found < len(steps) or _start_of(steps[found]) > self.end or isinstance(steps[found].node, Alias):
+            found = bisect_left(steps, frame.begins, key=start_of)
+        if not 0 <= found < len(steps) or start_of(steps[found]) > self.end or isinstance(steps[found].node, Alias):
             return None
         at = bisect_left(document.steps, found, key=lambda step: step.index)
         return document.steps[at] if at < len(document.steps) and document.steps[at].index == found else None

@@ -1,0 +1,86 @@
+"""From which line to scan, so that a scan costs one step: the nearest item of `steps`, else the top-level entry, above the cursor."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.ide.completion.frames import Frame
+from agentloom.syntax.nodes import Mapping, Scalar
+from agentloom.syntax.tree import Placed
+from agentloom.text import Span
+
+VIRTUAL = "\0"
+"""The key of what stands around a document in brackets."""
+
+
+def region_of(document: WorkflowDocument, offset: int, start: int) -> tuple[int, list[Frame]]:
+    """Return the line from which to scan, and what is open there."""
+    top, text = document.tree.top, document.source.text
+    root = Frame(False, 0, start)
+    if not isinstance(top, Mapping) or not top.entries:
+        if top is not None and text[top.span.start : top.span.start + 1] in ("{", "["):
+            root.column, root.key = -1, VIRTUAL
+        return start, [root]
+    if top.flow:
+        root.column, root.key = -1, VIRTUAL
+        return _line_start(text, top.span.start), [root]
+    root.column = _column(text, top.entries[0].key.span.start)
+    at, key = start, ""
+    for entry in top.entries:
+        name = entry.key.value if isinstance(entry.key, Scalar) else ""
+        if entry.key.span.contains(offset):
+            continue  # perhaps a word typed in the middle of something
+        root.names[name] = entry.value.span if isinstance(entry.value, Scalar) else Span(0, 0)
+        if entry.key.span.start < offset:
+            at, key = entry.key.span.start, name
+    if key == "steps":
+        found = nearest_item(document.tree.steps, offset)
+        if found >= 0:
+            placed = document.tree.steps[found]
+            dash = _dash_before(text, start_of(placed), at)
+            if dash >= at:
+                root.key, root.state = key, "done"
+                line = _line_start(text, dash)
+                return line, [root, Frame(True, _column(text, dash), dash, index=found - 1, begins=dash)]
+    return _line_start(text, at), [root]
+
+
+def start_of(placed: Placed) -> int:
+    return placed.base + placed.node.span.start
+
+
+def nearest_item(steps: tuple[Placed, ...], offset: int) -> int:
+    """Return the number of the last item that begins at or before an offset, -1 when there is none."""
+    return bisect_right(steps, offset, key=start_of) - 1
+
+
+def _dash_before(text: str, at: int, least: int) -> int:
+    """Return the dash of the block item whose content begins at ``at``; -1 for items in brackets."""
+    line = _line_start(text, at)
+    while line >= least:
+        content = line
+        while content < at and text[content] in " \t\ufeff":
+            content += 1
+        if text.startswith("-", content) and text[content + 1 : content + 2] in ("", " ", "\t", "\r", "\n"):
+            return content
+        if line == 0 or (text[content : content + 1] not in ("#", "\r", "\n", "&", "!") and content < at):
+            return -1
+        line = _line_start(text, line - 1)
+    return -1
+
+
+def _line_start(text: str, offset: int) -> int:
+    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+
+
+def line_end_of(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
+    end = len(text) if end < 0 else end
+    carriage = text.find("\r", offset, end)
+    return end if carriage < 0 else carriage
+
+
+def _column(text: str, offset: int) -> int:
+    start = _line_start(text, offset)
+    return offset - start - (1 if start == 0 and text.startswith("\ufeff") else 0)
