@@ -32,6 +32,22 @@ PROVIDER_KEYS = (
 )
 
 
+class Problem(str):
+    """A sentence about a settings file: the file's path, a colon, what is wrong.
+
+    ``where`` is the key that it is about, from the settings' own table on; its last part may be a text in that key's value.
+    """
+
+    where: tuple[str, ...] = ()
+
+
+def problem_in(path: Path | None, words: str, *where: str) -> Problem:
+    """Return the problem of a settings file."""
+    made = Problem(f"{path}: {words}")
+    made.where = where
+    return made
+
+
 class Settings(NamedTuple):
     """What a project sets. ``path`` is the file the settings came from; ``problems`` what was wrong in it, in plain words."""
 
@@ -43,7 +59,7 @@ class Settings(NamedTuple):
     known_state: tuple[str, ...] = ()
     providers: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     path: Path | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     @property
     def folder(self) -> Path | None:
@@ -66,6 +82,10 @@ class SettingsFinder:
         if known is None:
             known = self._by_folder[folder] = self._search(folder)
         return known
+
+    def known(self) -> tuple[Settings, ...]:
+        """Return the settings of every folder that was asked about so far."""
+        return tuple({settings.path: settings for settings in list(self._by_folder.values())}.values())
 
     def forget(self) -> None:
         """Read everything again when next asked; for when a settings file changed."""
@@ -91,7 +111,7 @@ def read_settings_file(path: Path) -> Settings | None:
     try:
         data = read_bytes(path)
     except Unsuitable as error:
-        return Settings(path=path, problems=(f"{path}: this can't be read: {error.strerror}",))
+        return Settings(path=path, problems=(problem_in(path, f"this can't be read: {error.strerror}"),))
     except OSError:
         return None
     if path.name == PROJECT_FILE and not re.search(_TABLE, data):
@@ -101,26 +121,26 @@ def read_settings_file(path: Path) -> Settings | None:
     try:
         table: Any = tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError:
-        return Settings(path=path, problems=(f"{path}: this is not UTF-8; save it as UTF-8",))
+        return Settings(path=path, problems=(problem_in(path, "this is not UTF-8; save it as UTF-8"),))
     except tomllib.TOMLDecodeError as error:
-        return Settings(path=path, problems=(f"{path}: this is not valid TOML: {error}",))
+        return Settings(path=path, problems=(problem_in(path, f"this is not valid TOML: {error}"),))
     if path.name == PROJECT_FILE:
         tool = table.get("tool")
         table = tool.get("agentloom") if isinstance(tool, dict) else None
         if table is None:
             return None
     if not isinstance(table, dict):
-        return Settings(path=path, problems=(f"{path}: `tool.agentloom` must be a table",))
+        return Settings(path=path, problems=(problem_in(path, "`tool.agentloom` must be a table"),))
     return _settings(path, table)
 
 
 def _settings(path: Path, table: dict[str, Any]) -> Settings:
-    problems: list[str] = []
+    problems: list[Problem] = []
 
     def texts(key: str) -> tuple[str, ...]:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            problems.append(f"{path}: `{key}` must be a list of texts")
+            problems.append(problem_in(path, f"`{key}` must be a list of texts", key))
             return ()
         return tuple(value)
 
@@ -128,7 +148,7 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
         if key not in KEYS:
             near = closest(key, KEYS)
             cure = f"did you mean `{near}`?" if near else "known are " + ", ".join(f"`{k}`" for k in KEYS)
-            problems.append(f"{path}: unknown setting `{key}`; {cure}")
+            problems.append(problem_in(path, f"unknown setting `{key}`; {cure}", key))
     severity: dict[str, Severity] = {}
     wanted = table.get("severity", {})
     if isinstance(wanted, dict):
@@ -136,22 +156,26 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
             level = SEVERITY_BY_WORD.get(word) if isinstance(word, str) else None
             if level is None:
                 words = ", ".join(f"`{w}`" for w in SEVERITY_BY_WORD)
-                problems.append(f"{path}: `severity.{code}` must be one of {words}")
+                problems.append(problem_in(path, f"`severity.{code}` must be one of {words}", "severity", code))
             else:
                 severity[code] = level
     else:
-        problems.append(f"{path}: `severity` must be a table of codes")
+        problems.append(problem_in(path, "`severity` must be a table of codes", "severity"))
     providers: dict[str, Mapping[str, Any]] = {}
     for name, fields in (table.get("providers") or {}).items() if isinstance(table.get("providers"), dict) else ():
         if isinstance(fields, dict):
             unknown = [key for key in fields if key not in PROVIDER_KEYS]
-            problems.extend(f"{path}: unknown key `{key}` in `providers.{name}`" for key in unknown)
+            problems.extend(
+                problem_in(path, f"unknown key `{key}` in `providers.{name}`", "providers", name, key)
+                for key in unknown
+            )
             url = fields.get("base_url")
             if isinstance(url, str) and not url.lower().startswith(("http://", "https://")):
-                problems.append(f"{path}: `base_url` in `providers.{name}` must begin with http:// or https://")
+                words = f"`base_url` in `providers.{name}` must begin with http:// or https://"
+                problems.append(problem_in(path, words, "providers", name, "base_url"))
             providers[name] = fields
         else:
-            problems.append(f"{path}: `providers.{name}` must be a table")
+            problems.append(problem_in(path, f"`providers.{name}` must be a table", "providers", name))
     return Settings(
         select=texts("select"),
         ignore=texts("ignore"),

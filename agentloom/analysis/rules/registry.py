@@ -18,7 +18,7 @@ from agentloom.analysis.rules import (
     shape,
     templates,
 )
-from agentloom.analysis.settings import Settings
+from agentloom.analysis.settings import Problem, Settings, problem_in
 from agentloom.diagnostics import Finding, Severity
 from agentloom.similar import closest
 
@@ -131,13 +131,15 @@ def names_rules(word: str) -> bool:
     return word in RULE_BY_NAME or (word.startswith("AL") and any(code.startswith(word) for code in RULE_BY_CODE))
 
 
-def settings_problems(settings: Settings) -> tuple[str, ...]:
+def settings_problems(settings: Settings) -> tuple[Problem, ...]:
     """Return what is wrong in settings, in plain words: what their file says, and codes in them that no check has."""
-    unknown: list[str] = []
+    unknown: list[Problem] = []
     for key, words in (("select", settings.select), ("ignore", settings.ignore), ("severity", settings.severity)):
         for word in words:
             if not names_rules(word):
                 near = closest(word, [*RULE_BY_NAME, *RULE_BY_CODE])
                 cure = f"did you mean `{near}`?" if near else "`agentloom explain --list` lists them"
-                unknown.append(f"{settings.path}: `{word}` in `{key}` is no diagnostic code; {cure}")
+                unknown.append(
+                    problem_in(settings.path, f"`{word}` in `{key}` is no diagnostic code; {cure}", key, word)
+                )
     return (*settings.problems, *unknown)
