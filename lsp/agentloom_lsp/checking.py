@@ -37,23 +37,25 @@ class Memory:
     """What is kept from one check of a document to the next. For one check at a time.
 
     ``cache`` is the analysis' own. The context stays the same object as long as the settings do, since the cache goes by it;
-    ``asked`` holds every file that was read or looked for meanwhile. ``readable`` is the last version without a syntax error.
+    ``asked`` holds every file that was read or looked for meanwhile, ``listed`` every folder. ``readable`` is the last version
+    without a syntax error.
     """
 
-    __slots__ = ("_context", "_workspace", "asked", "cache", "readable")
+    __slots__ = ("_context", "_workspace", "asked", "cache", "listed", "readable")
 
     def __init__(self, workspace: Workspace, cache: Any) -> None:
         self._workspace = workspace
         self._context: Context | None = None
         self.cache = cache
         self.asked: set[Path] = set()
+        self.listed: set[Path] = set()
         self.readable: WorkflowDocument | None = None
 
     def context(self, path: Path | None) -> Context:
         """Return the context to check a file in."""
         settings = self._workspace.settings(path)
         if self._context is None or self._context.settings is not settings:
-            self.asked = set()
+            self.asked, self.listed = set(), set()
             self._context = Context(settings, self._read, self._exists, self._list, BUILTIN_TOOLS)
         return self._context
 
@@ -66,7 +68,7 @@ class Memory:
         return self._workspace.exists(path)
 
     def _list(self, folder: Path) -> tuple[str, ...]:
-        self.asked.add(folder)
+        self.listed.add(folder)
         return self._workspace.list_folder(folder)
 
 
@@ -82,7 +84,8 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
-    """The outcome. ``ours`` tells whether it is a file of ours; ``files`` are the files that were read or looked for.
+    """The outcome. ``ours`` tells whether it is a file of ours; ``files`` are the files that were read or looked for,
+    ``folders`` those whose names were.
 
     ``document`` is None when it isn't, or when the check itself failed.
     """
@@ -93,10 +96,28 @@ class Checked:
     reports: tuple[Report, ...] = ()
     result_id: str = ""
     files: frozenset[Path] = frozenset()
+    folders: frozenset[Path] = frozenset()
 
-    def depends_on(self, keys: Set[str]) -> bool:
-        """Tell whether one of these files, given by their keys, was read or looked for."""
-        return any(uris.path_key(path) in keys for path in self.files)
+    def depends_on(self, keys: Set[str], listed: Set[str] = frozenset()) -> bool:
+        """Tell whether one of these files, given by their keys, was read or looked for, or lies in a folder of these.
+
+        ``listed`` are folders in which something was made or removed.
+        """
+        return any(reaches(uris.path_key(path), keys) for path in self.files) or any(
+            uris.path_key(path) in listed for path in self.folders
+        )
+
+
+def reaches(key: str, keys: Set[str]) -> bool:
+    """Tell whether a file is among these, or in a folder that is."""
+    if key in keys:
+        return True
+    head, slash, _ = key.rpartition("/")
+    while slash:
+        if head in keys:
+            return True
+        head, slash, _ = head.rpartition("/")
+    return False
 
 
 def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Checked:
@@ -122,6 +143,7 @@ def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Che
         tuple(reports),
         result_id(reports),
         document.files.union(shown.memory.asked),
+        frozenset(shown.memory.listed),
     )
 
 

@@ -14,6 +14,10 @@ KNOW_SUGGEST = ("Visual Studio Code", "Code - OSS", "VSCod", "Cursor", "Windsurf
 """How the clients begin their names that have the command which asks for completions again; others would call it an error."""
 
 
+FILE_OPERATIONS = ("didCreate", "didRename", "didDelete")
+"""What the user does to files in the editor, and clients can tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """What a client can do. ``pulls``: it asks for diagnostics, so they aren't sent unasked.
@@ -39,6 +43,9 @@ class Client:
     configuration: bool = False
     register_configuration: bool = False
     register_watching: bool = False
+    relative_watching: bool = False
+    makes_progress: bool = False
+    file_operations: frozenset[str] = frozenset()
     refreshes_diagnostics: bool = False
     symbol_trees: bool = False
     definition_links: bool = False
@@ -109,6 +116,9 @@ def read_client(params: Any) -> Client:
         configuration=yes("workspace.configuration"),
         register_configuration=yes("workspace.didChangeConfiguration.dynamicRegistration"),
         register_watching=yes("workspace.didChangeWatchedFiles.dynamicRegistration"),
+        relative_watching=yes("workspace.didChangeWatchedFiles.relativePatternSupport"),
+        makes_progress=yes("window.workDoneProgress"),
+        file_operations=frozenset(name for name in FILE_OPERATIONS if yes(f"workspace.fileOperations.{name}")),
         refreshes_diagnostics=yes("workspace.diagnostics.refreshSupport"),
         snippets=yes(f"{ITEM}.snippetSupport"),
         markdown_items=lists(f"{ITEM}.documentationFormat", "markdown"),

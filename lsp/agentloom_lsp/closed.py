@@ -105,6 +105,10 @@ class Closed:
         known = self._known.get(_Key(path))
         return known.checked.files if known is not None else frozenset()
 
+    def reads(self, key: str) -> bool:
+        """Tell whether the verdict on a file depends on another one. For any thread."""
+        return any(known.checked.depends_on({key}) for known in list(self._known.values()))
+
     def keep_only(self, paths: set[Path]) -> None:
         """Forget all other files, but those that these read: the others are gone, or out of the workspace."""
         wanted = paths.union(*(known.checked.files for key, known in self._known.items() if key.path in paths))
@@ -145,8 +149,8 @@ class Closed:
         kind: FileKind | None = "workflow" if key.named else None
         memory = self._new_memory()
         checked = self._run_check(Shown(source, "yaml", kind, memory))
-        memory.cache = None  # its context lives on in the document
-        stamps = {key.path: own, **{file: self._stamp(file) for file in checked.files}}
+        memory.cache = memory.readable = None  # its context lives on in the document
+        stamps = {key.path: own, **{file: self._stamp(file) for file in checked.files | checked.folders}}
         small = replace(checked, source=Source(source.uri, ""), document=None)
         known = self._known[key] = _Known(settings, stamps, small)
         return known, checked.document

@@ -21,6 +21,8 @@ ACTION_KINDS = {
     "inline": "refactor.inline",
 }
 """The protocol's names for what may be offered."""
+VALIDATE_WORKSPACE = "agentloom.validateWorkspace"
+COMMANDS = (VALIDATE_WORKSPACE,)
 NOT_INITIALIZED = -32002
 INCREMENTAL = 2
 TOKEN_TYPES = (
@@ -51,7 +53,12 @@ def capabilities(client: Client) -> dict[str, Any]:
     said: dict[str, Any] = {
         "positionEncoding": client.encoding.value,
         "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": {"includeText": False}},
-        "diagnosticProvider": {"identifier": NAME, "interFileDependencies": True, "workspaceDiagnostics": True},
+        "diagnosticProvider": {
+            "identifier": NAME,
+            "interFileDependencies": True,
+            "workspaceDiagnostics": True,
+            "workDoneProgress": True,
+        },
         "hoverProvider": True,
         "completionProvider": {"triggerCharacters": list(TRIGGERS), "resolveProvider": True},
         "documentSymbolProvider": {"label": NAME},
@@ -70,8 +77,12 @@ def capabilities(client: Client) -> dict[str, Any]:
         },
         "inlayHintProvider": {"resolveProvider": False},
         "callHierarchyProvider": True,
+        "executeCommandProvider": {"commands": COMMANDS, "workDoneProgress": True},
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
+    if client.file_operations:
+        everything = {"filters": [{"pattern": {"glob": "**"}}]}
+        said["workspace"]["fileOperations"] = dict.fromkeys(sorted(client.file_operations), everything)
     if client.literal_actions:
         said["codeActionProvider"] = {
             "codeActionKinds": list(ACTION_KINDS.values()),

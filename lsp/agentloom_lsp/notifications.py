@@ -20,5 +20,9 @@ NOTIFICATIONS: Mapping[str, Callable[[Session, Any], None]] = {
     "textDocument/didClose": sync.did_close,
     "workspace/didChangeConfiguration": watching.did_change_configuration,
     "workspace/didChangeWatchedFiles": watching.did_change_watched_files,
+    "workspace/didCreateFiles": watching.did_create_or_delete_files,
+    "workspace/didDeleteFiles": watching.did_create_or_delete_files,
+    "workspace/didRenameFiles": watching.did_rename_files,
     "workspace/didChangeWorkspaceFolders": watching.did_change_workspace_folders,
+    "window/workDoneProgress/cancel": watching.did_cancel_progress,
 }

@@ -9,6 +9,7 @@ from agentloom_lsp import pull
 from agentloom_lsp.features import (
     actions,
     colour,
+    commands,
     completion,
     hierarchy,
     hints,
@@ -32,6 +33,7 @@ class Request(NamedTuple):
 REQUESTS: tuple[Request, ...] = (
     Request("textDocument/diagnostic", pull.document_diagnostic, {"kind": "full", "items": []}),
     Request("workspace/diagnostic", pull.workspace_diagnostic, {"items": []}),
+    Request("workspace/executeCommand", commands.execute),
     Request("textDocument/codeAction", actions.code_action),
     Request("codeAction/resolve", actions.resolve),
     Request("textDocument/completion", completion.completion),

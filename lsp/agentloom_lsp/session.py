@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from pathlib import Path
 from typing import Any
 
 from agentloom.text import Source
 from agentloom_lsp import uris
+from agentloom_lsp.bell import Bell
 from agentloom_lsp.checking import Checked, Door, Memory, Shown, check
 from agentloom_lsp.client import Client
 from agentloom_lsp.closed import Closed
 from agentloom_lsp.documents import Document, Documents
+from agentloom_lsp.elsewhere import Elsewhere
 from agentloom_lsp.options import read_options
+from agentloom_lsp.progress import Progress
 from agentloom_lsp.project import WorkspaceProject
 from agentloom_lsp.scheduler import Scheduler
 from agentloom_lsp.survey import Survey
@@ -38,6 +42,14 @@ class Session:
         self.client = client
         self.wire = wire
         self.documents = Documents()
+        self.bell = Bell()
+        self.progresses: dict[Any, Progress] = {}
+        self.watched: set[Path] = set()
+        self.reading: Callable[[Iterable[Path]], None] = lambda files: None
+        """Called with the files that a document asks for."""
+        self.poll: object = None
+        """The question about all files that still stands."""
+        self.polled = False
         self.workspace = Workspace(self.documents, client.folders)
         self.worker = Worker(loop)
         self.scheduler: Scheduler[Checked] = Scheduler(
@@ -50,7 +62,19 @@ class Session:
         )
         self._door = door
         self._new_cache = new_cache
+        self.elsewhere = Elsewhere(
+            client,
+            self.documents,
+            self.workspace,
+            self.worker,
+            self.survey,
+            self.bell,
+            self.publish,
+            self._in_background,
+            lambda files: self.reading(files),
+        )
         self._spread: dict[str, Source] = {}
+        self._results: dict[str, str] = {}
         self._said: set[str] = set()
         self.unstructure: Callable[[Any], Any] = lambda value: value
         """Makes plain JSON of the protocol's types; put in place with the protocol's library."""
@@ -86,22 +110,27 @@ class Session:
         key = uris.key(uri)
         self.scheduler.closed(key)
         self._spread.pop(key, None)
+        self._results.pop(key, None)
         if not self.client.pulls:
-            self.publish(document.uri, document.source.version, ())
+            self.publish(document.uri, document.source.version, self.elsewhere.settings_reports(document.uri))
         self.recheck_readers({key})
+        self.bell.ring()
 
     def recheck_readers(self, keys: set[str]) -> None:
         """Check again the open documents that read one of these files."""
+        listed = {key.rpartition("/")[0] for key in keys if self.documents.at(key) is None}
         self._recheck(
             key
             for key, _ in self.documents
-            if (checked := self.scheduler.latest(key)) is not None and checked.depends_on(keys)
+            if (checked := self.scheduler.latest(key)) is not None and checked.depends_on(keys, listed)
         )
 
     def recheck_all(self) -> None:
         """Check all open documents again: settings changed."""
         self.workspace.forget_settings()
         self._recheck(key for key, _ in self.documents)
+        self.elsewhere.look_at_settings()
+        self.bell.ring()
 
     def refresh(self) -> None:
         """Have a client ask again for what depends on other files too, if it can be told to."""
@@ -123,11 +152,17 @@ class Session:
             except ClientRefused as error:
                 self.say_once(f"the client refused `{method}`: {error}", WARNING)
             else:
-                then(answer)
+                try:
+                    then(answer)
+                except Exception as error:
+                    self.log_once(method, error)
 
-        task = self.loop.create_task(wait())
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+        self._in_background(wait())
+
+    def progress(self, title: str, token: Any = None, unasked: bool = True) -> Progress:
+        """Return a way to show how far some work is. ``unasked``: also where the client gave no token for it, if it lets us."""
+        ask = self.ask if unasked and self.client.makes_progress else None
+        return Progress(title, token, self.wire, ask, self.progresses)
 
     def publish(self, uri: str, version: int | None, reports: tuple[Any, ...]) -> None:
         """Send a document's diagnostics; an empty list takes the old ones back."""
@@ -180,10 +215,21 @@ class Session:
         if checked.document is not None:
             document.kind = checked.document.kind
         if not self.client.pulls:
-            self.publish(document.uri, checked.source.version, checked.reports)
+            reports = checked.reports if checked.ours else self.elsewhere.settings_reports(document.uri)
+            self.publish(document.uri, checked.source.version, reports)
+        self.reading(checked.files)
+        self.elsewhere.settings_used()
+        if self._results.get(key) != checked.result_id or self.survey.reads(key):
+            self._results[key] = checked.result_id
+            self.bell.ring()
         if self._spread.get(key) is not checked.source:
             self._spread[key] = checked.source  # once per text, so that files that read each other come to rest
             self.recheck_readers({key})
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(work)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
 
     def _recheck(self, keys: Iterable[str]) -> None:
         found = list(keys)

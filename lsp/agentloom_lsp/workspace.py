@@ -37,6 +37,10 @@ class Workspace:
         # A new finder, and not an emptied one: a check that is under way goes on with what it began with.
         self._finder = SettingsFinder()
 
+    def known_settings(self) -> tuple[Settings, ...]:
+        """Return all settings in use so far."""
+        return self._finder.known()
+
     def read_text(self, path: Path) -> str:
         """Return a file's text. Raises ``OSError`` or ``UnicodeDecodeError`` when it is not open and can't be read."""
         document = self._documents.on_path(path)

@@ -1,0 +1,69 @@
+"""What is wrong in settings files, as diagnostics of these files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from agentloom.analysis.context import path_of, read_from_disk
+from agentloom.analysis.rules.registry import settings_problems
+from agentloom.analysis.settings import Settings
+from agentloom.ide.settings_places import place_of
+from agentloom.text import LineTable
+from agentloom_lsp.client import Client
+from agentloom_lsp.convert import Places
+from agentloom_lsp.reports import SOURCE, Report
+from agentloom_lsp.workspace import Workspace
+
+ERROR = 1
+
+
+class Told(NamedTuple):
+    """What is wrong in one settings file, and the settings that say so; None when there are none any more."""
+
+    settings: Settings | None
+    reports: tuple[Report, ...]
+
+
+def settings_reports(workspace: Workspace, client: Client, before: Mapping[Path, Told]) -> dict[Path, Told]:
+    """Return the reports of every settings file that holds for a folder or a file that was looked at.
+
+    Files in ``before``, which had some, are there with an empty list when they are as they should be now. For the worker's thread.
+    """
+    for folder in workspace.folders:
+        root = path_of(folder)
+        if root is not None:
+            workspace.settings(root / "workflow.yaml")
+    for path in before:
+        workspace.settings(path)
+    found = dict.fromkeys(before, Told(None, ()))
+    for settings in workspace.known_settings():
+        if settings.path is None:
+            continue
+        known = before.get(settings.path)
+        if known is not None and known.settings is settings:
+            found[settings.path] = known
+        elif reports := _reports(settings, client):
+            found[settings.path] = Told(settings, reports)
+    return found
+
+
+def _reports(settings: Settings, client: Client) -> tuple[Report, ...]:
+    problems = settings_problems(settings)
+    if not problems or settings.path is None:
+        return ()
+    try:
+        text = read_from_disk(settings.path)
+    except (OSError, ValueError):
+        text = ""
+    places = Places(LineTable(text), client.encoding)
+    return tuple(
+        {
+            "range": places.range(place_of(text, settings, problem)),
+            "severity": ERROR,
+            "source": SOURCE,
+            "message": problem.removeprefix(f"{settings.path}: "),
+        }
+        for problem in problems
+    )
