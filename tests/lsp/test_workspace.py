@@ -31,6 +31,13 @@ def codes(reports: list[dict[str, Any]]) -> list[Any]:
     return [report.get("code") for report in reports]
 
 
+def put(path: Path, text: str) -> None:
+    """Write a file in one go, so that nobody sees half of it."""
+    new = path.with_suffix(".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
 def places(reports: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Return start, end and message of each."""
     return [
@@ -116,11 +123,10 @@ def test_settings_problems_stand_in_the_settings_file(tmp_path: Path, peer: Loca
         ("", []),
         ("tools = 3\n", [((0, 0), (0, 5), "must be a list")]),
     ):
-        path.write_text(text, encoding="utf-8")
+        put(path, text)
         changed(peer, path)
         found = places(peer.published(path.as_uri()))
-        while [place[:2] for place in found] != [place[:2] for place in expected]:
-            found = places(peer.published(path.as_uri()))  # it may have been looked at while it was written
+        assert [place[:2] for place in found] == [place[:2] for place in expected]
         assert all(words in said for (*_, said), (*_, words) in zip(found, expected, strict=True))
         assert not [said for *_, said in found if str(path) in said]
     path.unlink()
@@ -335,7 +341,7 @@ def test_a_question_stands_until_something_changes(tmp_path: Path, puller: Local
     puller.open("untitled:1", "x: y\n")
     puller.request("textDocument/diagnostic", {"textDocument": {"uri": "untitled:1"}})
     assert not [message for message in puller.seen if message.get("id") == number], "answered without a change"
-    path.write_text(GOOD)
+    put(path, GOOD)
     changed(puller, path)
     (item,) = parts(puller, number)
     assert (item["uri"], item["kind"], item["items"]) == (path.as_uri(), "full", [])
@@ -387,7 +393,7 @@ def test_an_empty_workspace_is_answered_once(tmp_path: Path, puller: Local) -> N
     assert parts(puller, poll(puller)) == []
     number = poll(puller)
     path = tmp_path / "new.loom.yaml"
-    path.write_text(BAD)
+    put(path, BAD)
     changed(puller, path, type_=1)
     assert [item["uri"] for item in parts(puller, number)] == [path.as_uri()]
 
@@ -461,7 +467,7 @@ def test_validate_workspace(tmp_path: Path, peer: Local) -> None:
     one, other = tmp_path / "w001.loom.yaml", tmp_path / "w003.loom.yaml"
     for path in (one, other):
         assert len(peer.publishes(path.as_uri())) == 1
-    one.write_text(GOOD)
+    put(one, GOOD)
     other.unlink()
     changed(peer, one, other)
     assert peer.published(one.as_uri()) == []
