@@ -14,7 +14,7 @@ from agentloom.ide.links import resolve_path
 from agentloom.ide.names.mentions import is_file
 from agentloom.ide.nested import written_in
 from agentloom.ide.prose.durations import duration
-from agentloom.ide.prose.form import Block, Code, Prose, listed, say
+from agentloom.ide.prose.form import MOST_NAMES, Block, Code, Inline, Prose, listed, say
 from agentloom.ide.results import Project
 from agentloom.model.catalogue import Block as Described
 from agentloom.model.catalogue import catalogue
@@ -92,8 +92,11 @@ def _layer(document: WorkflowDocument, step: Step, name: str) -> Iterator[Hint]:
         return
     said = f"Layer {layer + 1} of {len(document.graph.layers)}: "
     said += "it starts at once" if layer == 0 else "it starts when the layer before it is done"
-    others = [other for other in document.graph.layers[layer] if other != name]
-    tooltip = say(said, *((", together with ", *listed(others)) if others else (", alone",)), ".")
+    beside = document.graph.layers[layer]
+    others = [other for other in beside[: MOST_NAMES + 1] if other != name][:MOST_NAMES]
+    more = len(beside) - 1 - len(others)
+    company: tuple[Inline, ...] = (", together with ", *listed(others)) if others else (", alone",)
+    tooltip = say(said, *company, f" and {more} more." if more else ".")
     yield Hint(place, f"layer {layer + 1}", "layer", (tooltip,))
 
 

@@ -108,9 +108,9 @@ def _addresses(text: str) -> Iterator[Link]:
         start, end = found.span()
         if text[end : end + 1] == "{":
             continue
-        written = found.group()
-        while written[-1] in ",;:.!?" or (written[-1] == ")" and written.count("(") < written.count(")")):
-            written = written[:-1]
-        end = start + len(written)
-        if len(written) > len("https://"):
-            yield Link(Span(start, end), written)
+        unopened = text.count(")", start, end) - text.count("(", start, end)
+        while text[end - 1] in ",;:.!?" or (text[end - 1] == ")" and unopened > 0):
+            unopened -= text[end - 1] == ")"
+            end -= 1
+        if end > start + len("https://"):
+            yield Link(Span(start, end), text[start:end])

@@ -13,10 +13,9 @@ from agentloom.language.template import parse_template
 from agentloom.language.tree import Constant, children
 from agentloom.syntax.nodes import Alias, Mapping, Node, Scalar, Sequence
 from agentloom.syntax.scalars import text_span, value_offset
-from agentloom.text import Span
+from agentloom.text import LineTable, Span
 
 _WORD = re.compile(r"[^\W\d][\w\-]*|\d[\w.]*")
-_LINE_END = re.compile(r"[\r\n]|\Z")
 
 
 def selections(document: WorkflowDocument, offset: int) -> list[Span]:
@@ -36,7 +35,7 @@ def selections(document: WorkflowDocument, offset: int) -> list[Span]:
 
 def _around(document: WorkflowDocument, offset: int) -> Iterator[Span]:
     text, tree = document.source.text, document.tree
-    yield from _words(text, offset)
+    yield from _words(document, offset)
     yield from _comments(document, offset)
     if isinstance(tree.top, Mapping):
         yield tree.top.span
@@ -46,7 +45,7 @@ def _around(document: WorkflowDocument, offset: int) -> Iterator[Span]:
             continue
         if node is not tree.top:
             yield _with_dash(text, node.span.shift(base))
-        yield from _nodes(text, node, base, offset)
+        yield from _nodes(document.lines, node, base, offset)
     if steps is not None and tree.steps:
         last = tree.steps[-1]
         yield Span(steps.span.start, max(steps.span.end, last.base + last.node.span.end))
@@ -60,11 +59,10 @@ def _around(document: WorkflowDocument, offset: int) -> Iterator[Span]:
             yield from (text_span(hit.node, *span).shift(hit.base) for span in inside)
 
 
-def _words(text: str, offset: int) -> Iterator[Span]:
-    """Yield the word at an offset, and its line without the blanks around it."""
-    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    end = _LINE_END.search(text, offset).start()  # type: ignore[union-attr]
-    for found in _WORD.finditer(text, start, end):
+def _words(document: WorkflowDocument, offset: int) -> Iterator[Span]:
+    """Yield the word at an offset."""
+    line = document.lines.line_span(document.lines.line_of(offset))
+    for found in _WORD.finditer(document.source.text, line.start, line.end):
         if found.start() <= offset <= found.end():
             yield Span(*found.span())
 
@@ -95,7 +93,7 @@ def _adjoin(document: WorkflowDocument, at: int) -> bool:
     return one.own_line and other.own_line and line_of(other.span.start) == line_of(one.span.start) + 1
 
 
-def _nodes(text: str, node: Node, base: int, offset: int) -> Iterator[Span]:
+def _nodes(lines: LineTable, node: Node, base: int, offset: int) -> Iterator[Span]:
     """Yield a node and those below it that hold an offset, with their entries and list items."""
     while True:
         yield node.span.shift(base)
@@ -111,9 +109,9 @@ def _nodes(text: str, node: Node, base: int, offset: int) -> Iterator[Span]:
                 if item.span.shift(base).contains(offset):
                     below = item
                     if not node.flow:
-                        yield _with_dash(text, item.span.shift(base))
+                        yield _with_dash(lines.text, item.span.shift(base))
         elif isinstance(node, Scalar):
-            yield from _lines_of(text, node, base, offset)
+            yield from _lines_of(lines, node, base, offset)
         if below is None or isinstance(below, Alias):
             return
         node = below
@@ -126,52 +124,39 @@ def _with_dash(text: str, item: Span) -> Span:
     return Span(dash, item.end) if between and not between.strip() else item
 
 
-def _lines_of(text: str, node: Scalar, base: int, offset: int) -> Iterator[Span]:
+def _lines_of(lines: LineTable, node: Scalar, base: int, offset: int) -> Iterator[Span]:
     """Yield the text inside quotes or below a block's header; of a text over several lines, its line and paragraph."""
+    text = lines.text
     start, end = text_span(node, 0, len(node.value)).shift(base)
     yield Span(start, end)
     if "\n" not in node.raw and "\r" not in node.raw:
         return
-    inner = Span(start, len(text[:end].rstrip()))
+    inner = Span(start, start + len(text[start:end].rstrip()))
     yield inner
-    line = _trimmed_line(text, offset, inner)
+    first, last = lines.line_of(inner.start), lines.line_of(inner.end)
+    above = below = min(max(first, lines.line_of(offset)), last)
+    line = _trimmed(lines, above, inner)
     yield line
     if line.end == line.start:
         return
-    first, last = line, line
-    while first.start > inner.start and (above := _trimmed_line(text, _line_start(text, first.start) - 1, inner)):
-        if (
-            above.end == above.start or above.start >= first.start
-        ):  # blanks at the beginning lead to the same line again
-            break
-        first = above
-    while last.end < inner.end:
-        below = _trimmed_line(text, _next_line(text, last.end), inner)
-        if below.end == below.start or below.end <= last.end:
-            break
-        last = below
-    yield Span(first.start, last.end)
+    while above > first and not _is_empty(_trimmed(lines, above - 1, inner)):
+        above -= 1
+    while below < last and not _is_empty(_trimmed(lines, below + 1, inner)):
+        below += 1
+    yield Span(_trimmed(lines, above, inner).start, _trimmed(lines, below, inner).end)
 
 
-def _line_start(text: str, offset: int) -> int:
-    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+def _is_empty(span: Span) -> bool:
+    return span.start == span.end
 
 
-def _next_line(text: str, offset: int) -> int:
-    end = _LINE_END.search(text, offset).start()  # type: ignore[union-attr]
-    return end + (2 if text[end : end + 2] == "\r\n" else 1)
-
-
-def _trimmed_line(text: str, offset: int, inner: Span) -> Span:
-    """Return the line around an offset, inside ``inner``, without blanks at its ends; empty for an empty line."""
-    offset = max(inner.start, min(offset, inner.end))
-    if offset > 0 and text[offset - 1 : offset + 1] == "\r\n":
-        offset -= 1
-    start = max(inner.start, _line_start(text, offset))
-    end = min(inner.end, _LINE_END.search(text, offset).start())  # type: ignore[union-attr]
-    written = text[start:end]
+def _trimmed(lines: LineTable, number: int, inner: Span) -> Span:
+    """Return a line, inside ``inner``, without the blanks at its ends; empty for an empty line."""
+    line = lines.line_span(number)
+    start, end = max(inner.start, line.start), max(inner.start, min(inner.end, line.end))
+    written = lines.text[start:end]
     start += len(written) - len(written.lstrip())
-    return Span(start, max(start, start + len(written.strip())))
+    return Span(start, start + len(written.strip()))
 
 
 def _inside(node: Scalar, marks: set[str], at: int) -> Iterator[Span]:

@@ -64,6 +64,15 @@ def test_layers_are_explained() -> None:
     ]
 
 
+def test_of_a_crowded_layer_a_few_are_named() -> None:
+    """As many as a sentence holds, and the number of the others."""
+    text = H + "".join(f"  - {{id: s{n:02}}}\n" for n in range(12))
+    first, *_, last = told(text, "layer")
+    names = [f"`s{n:02}`" for n in range(12)]
+    assert first == f"Layer 1 of 1: it starts at once, together with {', '.join(names[1:9])} and 3 more."
+    assert last == f"Layer 1 of 1: it starts at once, together with {', '.join(names[:8])} and 3 more."
+
+
 @pytest.mark.parametrize(
     ("config", "step", "expected"),
     [
