@@ -195,6 +195,7 @@ def test_case_choices_in_braces() -> None:
         ("type: ¦", "type: tool"),
         ("type:¦", "type: tool"),
         ("type:to¦", "type: tool"),
+        ("type:to¦\n    type: router", "type: tool\n    type: router"),
         ("type: to¦", "type: tool"),
         ("type: r¦outer", "type: tool"),
         ('type: "¦"', 'type: "tool"'),

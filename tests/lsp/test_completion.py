@@ -74,7 +74,7 @@ def test_a_client_that_can_do_much(able: Local) -> None:
     assert answer["isIncomplete"] is False
     assert answer["itemDefaults"]["editRange"] == {"insert": place(5, 4, 6), "replace": place(5, 4, 7)}
     retry = found(answer, "retry")
-    assert retry["textEditText"] == "retry:\n  "
+    assert retry["textEditText"] == "retry:\n  $0"
     assert (retry["insertTextFormat"], retry["insertTextMode"]) == (2, 2)
     assert retry["command"]["command"] == "editor.action.triggerSuggest"
     assert retry["labelDetails"] == {"description": retry["detail"]}
@@ -105,6 +105,14 @@ def test_lines_of_a_whole_step_are_indented_by_the_editor(able: Local) -> None:
     step = found(ask(able, H + A + "  - ¦\n"), "llm_call step")
     assert step["textEditText"].splitlines()[:2] == ["id: ${1:step_2}", "  type: llm_call"]
     assert (step["insertTextFormat"], step["insertTextMode"], step["kind"]) == (2, 2, 15)
+
+
+def test_blanks_that_some_editors_would_cut_off_are_kept(able: Local) -> None:
+    """Neovim takes only the first word of what is no snippet; so text with blanks around it is one."""
+    output = found(ask(able, H + A + "    ¦\n"), "output")
+    assert (output["textEditText"], output["insertTextFormat"]) == ("output: $0", 2)
+    tool = found(ask(able, H + "  - type:¦\n"), "tool")
+    assert (tool["textEditText"], tool["insertTextFormat"]) == (" tool", 2)
 
 
 def test_a_client_that_can_do_nothing(simple: Local) -> None:
@@ -156,4 +164,4 @@ def test_a_place_past_the_end_is_the_end(able: Local) -> None:
 def test_line_ends_are_the_files_own(able: Local) -> None:
     """In a file with CRLF every inserted line break is one."""
     item = found(ask(able, (H + A + "    ¦\n").replace("\n", "\r\n")), "retry")
-    assert item["textEditText"] == "retry:\r\n  "
+    assert item["textEditText"] == "retry:\r\n  $0"

@@ -26,10 +26,12 @@ def insertion(item: Item, source: str, snippets: bool) -> Insertion:
         if item.kind == "key" and several:
             return Insertion(re.split(r"[\r\n]", text)[0] if text[:1] not in "\r\n" else text)
         return Insertion(filled(text) if item.snippet else text)
+    if not item.snippet and (several or text != text.strip()):
+        # Some editors cut the blanks off what is no snippet, or can't insert several lines of it.
+        text = escaped(text) + "$0" * text.endswith(" ")
+        item = item._replace(snippet=True)
     if not several:
         return Insertion(text, item.snippet)
-    if not item.snippet:
-        text = escaped(text)
     return Insertion(outdented(text, indent_before(source, item.edit.span.start)), True, True)
 
 

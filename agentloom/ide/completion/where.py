@@ -207,11 +207,7 @@ class _Resolving:
 
     def _enter_key(self, name: str) -> None:
         self.name = name
-        self.field = self.block.fields.get(name) if self.block is not None else None
-        if self.field is not None and self.block is not None and list(self.field.shape.enum or ()) == [self.block.tag]:
-            self.field = any_step().fields[name]  # a step's type: the others may be meant as well
-        if self.field is None and self.block is not None and self.block.name == STEP:
-            self.field = _field_of_some_step(name)  # the type isn't written yet
+        self.field = described(self.block, name)
         self.shape = self.field.shape if self.field is not None else _below(self.holder) if self.block is None else None
         self.own.append(name)
         if self.shape is not None and self.shape.block == catalogue().workflow:
@@ -263,12 +259,12 @@ class _Resolving:
         elif spot.kind == "key":
             shape, field, name = self.holder, None, ""
             before, colon, _ = text[span.start : span.end].partition(":")
-            described = block.fields.get(before) if block is not None else None
-            if colon and described is not None and self.offset > span.start + len(before) and spot.style == "plain":
+            known = described(block, before)
+            if colon and known is not None and self.offset > span.start + len(before) and spot.style == "plain":
                 # `key:word`, where the blank is missing
                 kind, glued, own = "value", True, (*own, before)
                 span = Span(span.start + len(before) + 1, span.end)
-                shape, field, name = described.shape, described, before
+                shape, field, name = known.shape, known, before
         dash, column = spot.dash, spot.column
         if kind == "value" and spot.own_line and shape is not None and spot.style == "plain" and not glued:
             if shape.types and set(shape.types) <= {"object", "null"}:
@@ -328,6 +324,14 @@ def _field_of_some_step(name: str) -> Field | None:
     known = catalogue()
     blocks = (known.blocks[block] for block in known.steps.values())
     return next((block.fields[name] for block in blocks if name in block.fields), None)
+
+
+def described(block: Block | None, name: str) -> Field | None:
+    """Return a block's field; the type of a step with every type, since another one may be meant."""
+    field = block.fields.get(name) if block is not None else None
+    if field is not None and block is not None and list(field.shape.enum or ()) == [block.tag]:
+        return any_step().fields[name]
+    return field
 
 
 def block_for(shape: Shape | None, keys: Mapping[str, str], step: Step | None) -> Block | None:
