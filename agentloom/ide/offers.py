@@ -16,7 +16,7 @@ from agentloom.ide.refactor.checked import rewritten
 from agentloom.ide.refactor.lists import turned
 from agentloom.ide.refactor.prompts import to_block, to_quotes
 from agentloom.ide.refactor.retry import add_retry, can_be_retried
-from agentloom.ide.results import Changes, Refusal, TextEdits
+from agentloom.ide.results import Changes, Project, Refusal, TextEdits
 from agentloom.ide.suppressing import suppress_here, suppress_in_file
 from agentloom.text import Span
 
@@ -47,6 +47,7 @@ def offers(
     kinds: Collection[OfferKind] = KINDS,
     creates_files: bool = True,
     reasons: bool = True,
+    project: Project | None = None,
 ) -> Iterator[Offer]:
     """Yield what may be done where the selection lies (an empty one is the cursor), in the order in which it should be shown.
 
@@ -60,9 +61,9 @@ def offers(
     if "rewrite" in kinds:
         yield from _rewrites(document, span)
     if "extract" in kinds:
-        yield from _extractions(document, span, creates_files, reasons)
+        yield from _extractions(document, span, creates_files, reasons, project)
     if "inline" in kinds:
-        yield from _inlinings(document, span, reasons)
+        yield from _inlinings(document, span, reasons, project)
 
 
 def in_text(document: WorkflowDocument, edits: tuple[Edit, ...]) -> Changes:
@@ -111,25 +112,27 @@ def _rewrites(document: WorkflowDocument, span: Span) -> Iterator[Offer]:
             yield Offer("rewrite", what.format(name), partial(rewritten, document, edits), costly=True)
 
 
-def _extractions(document: WorkflowDocument, span: Span, creates_files: bool, reasons: bool) -> Iterator[Offer]:
+def _extractions(
+    document: WorkflowDocument, span: Span, creates_files: bool, reasons: bool, project: Project | None
+) -> Iterator[Offer]:
     ids = extract.steps_in(document, span)
     if not ids:
         return
     what = f"`{ids[0]}`" if len(ids) == 1 else f"{len(ids)} steps"
     refused = extract.why_not(document, ids) if reasons else None
     if creates_files and document.path is not None:
-        changes = partial(extract.extract, document, ids, True)
+        changes = partial(extract.extract, document, ids, True, project)
         yield Offer("extract", f"Extract {what} to a subworkflow file", changes, costly=True, refused=refused)
-    changes = partial(extract.extract, document, ids, False)
+    changes = partial(extract.extract, document, ids, False, project)
     yield Offer("extract", f"Extract {what} to a subworkflow in place", changes, costly=True, refused=refused)
 
 
-def _inlinings(document: WorkflowDocument, span: Span, reasons: bool) -> Iterator[Offer]:
+def _inlinings(document: WorkflowDocument, span: Span, reasons: bool, project: Project | None) -> Iterator[Offer]:
     step = step_at(document, span.start)
     if step is None or step.type != "subworkflow" or step.id is None:
         return
     refused = inline.why_not(document, step) if reasons else None
-    changes = partial(inline.inline, document, step)
+    changes = partial(inline.inline, document, step, project)
     yield Offer("inline", f"Inline the subworkflow `{step.id}`", changes, costly=True, refused=refused)
 
 

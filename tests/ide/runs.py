@@ -75,7 +75,7 @@ def read(path: str, files: Mapping[str, str] | None = None) -> WorkflowDocument:
 def changed(document: WorkflowDocument, changes: Changes) -> WorkflowDocument:
     """Return the document after changes, with their new files beside it."""
     files = {str(change.path): change.text for change in changes if isinstance(change, NewFile)}
-    (edits,) = [change.edits for change in changes if isinstance(change, TextEdits)]
+    (edits,) = [c.edits for c in changes if isinstance(c, TextEdits) and c.source == document.source]
     old = document.context
 
     def read_text(name: Path) -> str:

@@ -9,7 +9,8 @@ from agentloom.diagnostics import apply_edits
 from agentloom.ide.refactor.extract import extract, steps_in
 from agentloom.ide.results import NewFile, Refusal, TextEdits
 from agentloom.text import Span
-from tests.ide.runs import changed, read
+from tests.analysis.checking import check
+from tests.ide.runs import read
 from tests.ide.variants import VARIANTS, same_line_ends
 
 PATH = "/nowhere/flow.loom.yaml"
@@ -70,7 +71,7 @@ def done(text: str, *ids: str, to_file: bool = True) -> tuple[str, str]:
     """Return the text and that of the new file."""
     document = opened(text)
     changes = extract(document, ids, to_file)
-    (edits,) = [change.edits for change in changes if isinstance(change, TextEdits)]
+    (edits,) = [c.edits for c in changes if isinstance(c, TextEdits) and c.source == document.source]
     made = [change.text for change in changes if isinstance(change, NewFile)]
     return apply_edits(text, edits), made[0] if made else ""
 
@@ -293,11 +294,10 @@ def test_flow_lists_of_steps() -> None:
 
 def test_unsaved_files() -> None:
     """There is no place for a new file beside one that has none; in place it works."""
-    document = read(PATH, {PATH: FLOW})
-    unsaved = changed(document, (TextEdits(document.source._replace(uri="untitled:1"), ()),))
-    object.__setattr__(unsaved, "source", unsaved.source._replace(uri="untitled:1"))
+    unsaved = check(FLOW)
     with pytest.raises(Refusal, match="save the file first"):
-        extract(unsaved, ["sum"], True)
+        extract(unsaved, ["end"], True)
+    assert extract(unsaved, ["end"], False)
 
 
 def test_what_a_selection_touches() -> None:

@@ -48,7 +48,7 @@ def _tried(document: WorkflowDocument, offer: Offer) -> WorkflowDocument | None:
         assert not why.endswith("."), why
         return None
     text = document.source.text
-    (edits,) = [change.edits for change in changes if isinstance(change, TextEdits)]
+    (edits,) = [c.edits for c in changes if isinstance(c, TextEdits) and c.source == document.source]
     said = f"{offer.title}\n{text}"
     assert edits, said
     assert in_order(edits, text), said

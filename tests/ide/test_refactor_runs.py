@@ -7,16 +7,23 @@ writes, shows in the questions of the steps behind it and in the state at the en
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.core.engine import WorkflowEngine
+from agentloom.diagnostics import apply_edits
 from agentloom.ide.refactor.extract import extract
 from agentloom.ide.refactor.inline import inline
-from agentloom.ide.results import Changes, Refusal
+from agentloom.ide.results import Changes, NewFile, Refusal
+from agentloom.providers.gateway import ProviderGateway
+from agentloom.providers.mock import MockProvider
+from agentloom.providers.recording import load_recording
 from tests.conftest import ROOT
 from tests.ide.runs import Ran, below, changed, made, read, run
 
@@ -66,6 +73,52 @@ def test_subworkflows_of_examples(path: Path) -> None:
         after = run(document)
         assert sorted(after.asked.values()) == sorted(before.asked.values())
         assert _leaves(before.state) <= _leaves(after.state)
+
+
+def test_recordings_answer_all_the_same(tmp_path: Path) -> None:
+    """With the recordings of the examples: extracted steps find theirs by their own ids, and inlined ones under their new names."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for name, chosen in (("quarterly-report", ["people"]), ("code-review", ["security", "clarity", "weigh"])):
+        path = tmp_path / "examples" / f"{name}.loom.yaml"
+        before = _played(path)
+        _write(extract(read(str(path)), chosen, True), path)
+        assert set(_values(_played(path))) == set(_values(before)), "extracted"
+        while step := next((step for step in read(str(path)).steps if step.type == "subworkflow"), None):
+            _write(inline(read(str(path)), step), path)
+        assert read(str(path)).diagnostics == ()
+        after = _played(path)
+        assert set(_values(before)) <= set(_values(after)), "inlined"
+        assert "Mock response" not in str(after)
+
+
+def _played(path: Path) -> Any:
+    """Return the state at the end of an offline run with its recording."""
+    document = read(str(path))
+    gateway = ProviderGateway()
+    name = document.head.data["config"]["responses_file"]
+    gateway.register(MockProvider(load_recording(path.parent / name)))
+
+    async def main() -> Any:
+        return await WorkflowEngine(document, provider_gateway=gateway).run()
+
+    result = anyio.run(main)
+    assert result.status == "success", result.error
+    return {key: value for key, value in result.final_state.items() if key != "steps"}
+
+
+def _values(state: Any) -> list[str]:
+    return sorted(value for _, value in _leaves(state) if len(value) > 20)
+
+
+def _write(changes: Changes, path: Path) -> None:
+    for change in changes:
+        if isinstance(change, NewFile):
+            assert not change.path.exists()
+            change.path.write_bytes(change.text.encode())
+        else:
+            file = Path(change.source.uri)
+            file.write_bytes(apply_edits(change.source.text, change.edits).encode())
+    assert path.exists()
 
 
 def _there_and_back(document: WorkflowDocument, before: Ran, chosen: list[str], to_file: bool) -> bool:

@@ -22,8 +22,9 @@ from agentloom.ide.refactor.accesses import Access, Accesses, Parts, keep_races,
 from agentloom.ide.refactor.checked import after
 from agentloom.ide.refactor.chunks import Chunk, chunks_of, cut, indented, joined, steps_of
 from agentloom.ide.refactor.naming import child_file, free_name, state_keys
+from agentloom.ide.refactor.replies import replies_within
 from agentloom.ide.refactor.rewriting import Change, depending, moved_path, renamed, spelled
-from agentloom.ide.results import Changes, NewFile, Refusal, TextEdits
+from agentloom.ide.results import Changes, NewFile, Project, Refusal, TextEdits
 from agentloom.language.paths import Part, format_path
 from agentloom.model.catalogue import catalogue
 from agentloom.syntax.aliases import walk
@@ -49,8 +50,8 @@ def steps_in(document: WorkflowDocument, span: Span) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def extract(document: WorkflowDocument, ids: Sequence[str], to_file: bool) -> Changes:
-    """Return the changes that move steps to a subworkflow. Raises ``Refusal``."""
+def extract(document: WorkflowDocument, ids: Sequence[str], to_file: bool, project: Project | None = None) -> Changes:
+    """Return the changes that move steps to a subworkflow, recordings included. Raises ``Refusal``."""
     plan = _Plan(document, tuple(ids))
     plan.check()
     changes = plan.changes(to_file)
@@ -58,7 +59,7 @@ def extract(document: WorkflowDocument, ids: Sequence[str], to_file: bool) -> Ch
     result = after(document, edits, (change for change in changes if isinstance(change, NewFile)))
     if dict(result.graph.dependencies) != plan.expected:
         raise Refusal("the order of the steps would change")
-    return changes
+    return (*changes, *replies_within(document, project, plan.ids, plan.name))
 
 
 def why_not(document: WorkflowDocument, ids: Sequence[str]) -> str | None:

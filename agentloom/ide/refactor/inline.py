@@ -24,9 +24,10 @@ from agentloom.ide.refactor.checked import after
 from agentloom.ide.refactor.chunks import Chunk, chunks_of, cut, indented, joined, steps_of, with_breaks
 from agentloom.ide.refactor.constants import literal_of, lone_path, with_state
 from agentloom.ide.refactor.naming import free_name, state_keys
+from agentloom.ide.refactor.replies import replies_after
 from agentloom.ide.refactor.rewriting import Change, depending, moved_path, renamed, renamed_part, spelled
 from agentloom.ide.refactor.settings import check_settings
-from agentloom.ide.results import Changes, Refusal, TextEdits
+from agentloom.ide.results import Changes, Project, Refusal, TextEdits
 from agentloom.language.arguments import find_references_deep
 from agentloom.language.paths import Part, PathFault, format_path, parse_output_path
 from agentloom.syntax.aliases import walk
@@ -52,8 +53,8 @@ HANDLED = frozenset(
 """Fields of a subworkflow step whose meaning is kept, or whose loss is refused."""
 
 
-def inline(document: WorkflowDocument, step: Step) -> Changes:
-    """Return the changes that put a subworkflow's steps in its place. Raises ``Refusal``."""
+def inline(document: WorkflowDocument, step: Step, project: Project | None = None) -> Changes:
+    """Return the changes that put a subworkflow's steps in its place, recordings included. Raises ``Refusal``."""
     plan = _Plan(document, step)
     plan.check()
     edits = plan.edits()
@@ -61,7 +62,7 @@ def inline(document: WorkflowDocument, step: Step) -> Changes:
     found = {name: frozenset(needs) for name, needs in result.graph.dependencies.items()}
     if found != plan.expected:
         raise Refusal("the order of the steps would change")
-    return (TextEdits(document.source, edits),)
+    return (TextEdits(document.source, edits), *replies_after(document, project, plan.me, plan.ids))
 
 
 def why_not(document: WorkflowDocument, step: Step) -> str | None:

@@ -9,11 +9,12 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from agentloom.ide.offers import KINDS, Offer, offers
-from agentloom.ide.results import Changes, NewFile, Refusal
-from agentloom.text import LineTable, Span
+from agentloom.ide.results import Refusal
+from agentloom.text import Span
 from agentloom_lsp.asking import Asked, asked
 from agentloom_lsp.client import find
-from agentloom_lsp.convert import Places, Position
+from agentloom_lsp.convert import Position
+from agentloom_lsp.features.editing import workspace_edit
 from agentloom_lsp.handshake import ACTION_KINDS
 from agentloom_lsp.session import Session
 
@@ -34,12 +35,13 @@ async def code_action(session: Session, params: types.CodeActionParams) -> list[
     # An editor that asks by itself, for its light bulb, has no use for what can't be done.
     automatic = getattr(params.context.trigger_kind, "value", params.context.trigger_kind) == AUTOMATIC
     disabled = session.client.disabled_actions and not automatic
+    project = session.project
     cheap = automatic and not session.client.resolves_actions
 
     def work() -> list[dict[str, Any]]:
         return [
             action
-            for offer in offers(found.document, span, kinds, session.client.creates_files, not automatic)
+            for offer in offers(found.document, span, kinds, session.client.creates_files, not automatic, project)
             if (offer.refused is None or disabled)
             and not (cheap and offer.costly)
             and (action := _action(session, found, offer, span)) is not None
@@ -56,14 +58,15 @@ async def resolve(session: Session, params: types.CodeAction) -> dict[str, Any]:
     if found is None or found.document.source.version != _told(data, "version") or kind not in KINDS:
         raise JsonRpcException("the text has changed since this was offered", CONTENT_MODIFIED)
     span = Span(int(_told(data, "start") or 0), int(_told(data, "end") or 0))
+    project = session.project
 
     def work() -> dict[str, Any]:
-        for offer in offers(found.document, span, (kind,), session.client.creates_files):
+        for offer in offers(found.document, span, (kind,), session.client.creates_files, project=project):
             if offer.title == title:
                 if offer.refused is not None:
                     raise Refusal(offer.refused)
                 action = _shown(found, offer)
-                action["edit"] = _workspace_edit(session, found, offer.changes())
+                action["edit"] = workspace_edit(session, offer.changes())
                 return action
         raise Refusal("this can't be done here any more")
 
@@ -90,7 +93,7 @@ def _action(session: Session, found: Asked, offer: Offer, span: Span) -> dict[st
         }
     else:
         try:
-            action["edit"] = _workspace_edit(session, found, offer.changes())
+            action["edit"] = workspace_edit(session, offer.changes())
         except Refusal as refusal:
             if not session.client.disabled_actions:
                 return None
@@ -105,29 +108,6 @@ def _shown(found: Asked, offer: Offer) -> dict[str, Any]:
     if offer.kind == "fix":
         action["isPreferred"] = offer.preferred
     return action
-
-
-def _workspace_edit(session: Session, found: Asked, changes: Changes) -> dict[str, Any]:
-    """Return changes as the protocol's edit: new files first, each made and then written."""
-    document, encoding = found.document, session.client.encoding
-    made: list[dict[str, Any]] = []
-    edited: list[dict[str, Any]] = []
-    for change in changes:
-        if isinstance(change, NewFile):
-            uri = session.workspace.uri_of(change.path)
-            start = {"line": 0, "character": 0}
-            insertion = {"range": {"start": start, "end": start}, "newText": change.text}
-            made.append({"kind": "create", "uri": uri, "options": {"overwrite": False, "ignoreIfExists": False}})
-            made.append({"textDocument": {"uri": uri, "version": None}, "edits": [insertion]})
-            continue
-        source = change.source
-        lines = document.lines if source is document.source else LineTable(source.text)
-        places = Places(lines, encoding)
-        texts = [{"range": places.range(edit.span), "newText": edit.text} for edit in change.edits]
-        edited.append({"textDocument": {"uri": source.uri, "version": source.version}, "edits": texts})
-    if session.client.versioned_edits:
-        return {"documentChanges": [*made, *edited]}
-    return {"changes": {change["textDocument"]["uri"]: change["edits"] for change in edited}}
 
 
 def _wanted(kind: str, only: Iterable[Any] | None) -> bool:

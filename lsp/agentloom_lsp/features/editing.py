@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agentloom.ide.results import TextEdits
+from agentloom.ide.results import NewFile, TextEdits
 from agentloom.text import LineTable, Source
 from agentloom_lsp.convert import Places
 from agentloom_lsp.session import Session
@@ -30,10 +30,17 @@ def as_shown(source: Source) -> tuple[str, int]:
     return source.text, 0
 
 
-def workspace_edit(session: Session, changes: Iterable[TextEdits]) -> dict[str, Any]:
-    """Return changes as a `WorkspaceEdit`, with the versions they were made for where the client takes them."""
+def workspace_edit(session: Session, changes: Iterable[TextEdits | NewFile]) -> dict[str, Any]:
+    """Return changes as a `WorkspaceEdit`, with the versions they were made for where the client takes them.
+
+    New files come first, each made and then written; only for clients that make files.
+    """
+    made: list[dict[str, Any]] = []
     edited: list[dict[str, Any]] = []
     for change in changes:
+        if isinstance(change, NewFile):
+            made.extend(_creation(session.workspace.uri_of(change.path), change.text))
+            continue
         text, shift = as_shown(change.source)
         places = Places(LineTable(text), session.client.encoding)
         ranges = places.ranges([edit.span.shift(-shift) for edit in change.edits])
@@ -41,5 +48,13 @@ def workspace_edit(session: Session, changes: Iterable[TextEdits]) -> dict[str, 
         identifier = {"uri": uri_of(session, change.source), "version": change.source.version}
         edited.append({"textDocument": identifier, "edits": texts})
     if session.client.versioned_edits:
-        return {"documentChanges": edited}
+        return {"documentChanges": [*made, *edited]}
     return {"changes": {change["textDocument"]["uri"]: change["edits"] for change in edited}}
+
+
+def _creation(uri: str, text: str) -> Iterator[dict[str, Any]]:
+    """Yield the steps that make a file: it must not be there, and then gets its text."""
+    start = {"line": 0, "character": 0}
+    yield {"kind": "create", "uri": uri, "options": {"overwrite": False, "ignoreIfExists": False}}
+    insertion = {"range": {"start": start, "end": start}, "newText": text}
+    yield {"textDocument": {"uri": uri, "version": None}, "edits": [insertion]}
