@@ -21,7 +21,7 @@ from tests.lsp.peer import FULL
 
 PAGE = ROOT / "docs" / "editor-features.md"
 ROW = re.compile(r"\| `(?P<method>[\w$/]+)` \| (?:`(?P<capability>\w+)`)? ?\| (?P<words>.*) \|$")
-SENDERS = {"notify", "ask", "request"}
+SENDERS = {"notify", "ask", "_ask", "request"}
 
 
 class Row(NamedTuple):
@@ -93,6 +93,12 @@ def test_capabilities_stand_beside_their_methods() -> None:
         alone = {name for name, value in converter.unstructure(built).items() if value not in (None, {"commands": []})}
         alone -= {"positionEncoding", "textDocumentSync", "workspace"}
         assert alone in (set(), {row.capability}), row.method
+
+
+def test_every_command_is_on_the_page() -> None:
+    """What a client may have carried out."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(f"`{command}`" in page for command in handshake.COMMANDS)
 
 
 def test_every_method_has_its_sentence() -> None:
