@@ -12,6 +12,7 @@ from agentloom.language.paths import NAME, Part, PathFault, parse_path
 from agentloom.text import Span
 
 _REST = re.compile(r"(?:\.[^\s.\[\]{}!:]*|\[[^\[\]{}\r\n]*\]?)*(?:![rs])?(?::[^{}\r\n]*)?\}")
+_TAIL = re.compile(r"\]?(?:\.[^\s.\[\]{}!:/]*|\[[^\[\]{}\s]*\]?)*")
 _TYPED = re.compile(r"[^\s{}!:]*")
 
 
@@ -38,7 +39,8 @@ def reference_at(value: str, offset: int, *, bare: bool = False) -> Reference | 
     if start is not None:
         return _read(value, start, offset, braces=True)
     if bare and _TYPED.fullmatch(value) is not None and "{" not in value:
-        return _read(value, 0, offset, braces=False)
+        found = _read(value, 0, offset, braces=False)
+        return found if found is not None and _TAIL.fullmatch(value, found.span.end) else None
     return None
 
 

@@ -438,14 +438,18 @@ def test_arguments_of_tools() -> None:
     assert "url" not in labels(TOOL + "    tool_args:\n      url: u\n      ¦\n")
     assert "url" not in labels(TOOL + "    tool_args: {url: u, ¦}\n")
     assert labels(TOOL.replace("http_request", "mine") + "    tool_args:\n      ¦\n") == []
-    assert labels(TOOL + "    tool_args:\n      headers:\n        ¦\n") == []
+    assert all(name.startswith("state.") for name in labels(TOOL + "    tool_args:\n      headers:\n        ¦\n"))
     assert line(TOOL + "    tool_args:\n      me¦\n", "method") == "      method: "
     assert line(TOOL + "    tool_args:\n      me¦: GET\n", "method") == "      method: GET"
 
 
 def test_values_of_arguments() -> None:
-    """What the schema lists."""
-    assert labels(TOOL + "    tool_args:\n      method: ¦\n") == ["GET", "POST", "PUT", "DELETE"]
+    """What the schema lists; then the paths that can be handed over with their type."""
+    found = labels(TOOL + "    tool_args:\n      method: ¦\n")
+    assert found[:5] == ["GET", "POST", "PUT", "DELETE", "state.report"]
+    assert line(TOOL + "    tool_args: {url: ¦}\n", "state.report") == "    tool_args: {url: state.report}"
+    assert labels(TOOL + "    tool_args: {url: ¦data/x.txt}\n") == []
+    assert "state.user.tags[0]" not in labels(TOOL + "    tool_args: {url: state.user.¦}\n")
     assert line(TOOL + '    tool_args: {method: "¦"}\n', "PUT") == '    tool_args: {method: "PUT"}'
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from agentloom.diagnostics import Edit
+from agentloom.ide.completion.arguments import whole
 from agentloom.ide.completion.items import Item
 from agentloom.ide.completion.marks import mark_of
 from agentloom.ide.completion.variables import MOST_CURED, dependency_edits, detail_of, explained, known_paths, rank_of
@@ -14,6 +16,8 @@ from agentloom.ide.results import Project
 from agentloom.ide.state_paths import RESULTS
 from agentloom.language.paths import Part, format_path
 from agentloom.text import Span
+
+_BEGINS = re.compile(r"(?:[:\-\[,]|\A|(?<!\S)[&!]\S*)[ \t]*\Z")
 
 WEBHOOK = {
     "run_id": "the run's id",
@@ -25,14 +29,19 @@ WEBHOOK = {
 
 def applies(where: Where) -> bool:
     """Tell whether a text with placeholders is being typed."""
-    if where.kind not in ("value", "item") or where.text.scalar is None:
+    if where.kind not in ("value", "item"):
         return False
-    return mark_of(where.shape, "template") is not None or mark_of(where.shape, "template_deep") is not None
+    if mark_of(where.shape, "template_deep") is not None:
+        return True
+    return where.text.scalar is not None and mark_of(where.shape, "template") is not None
 
 
 def items(where: Where, project: Project | None) -> Iterator[Item]:
     """Yield the paths that may follow what is typed."""
     bare = mark_of(where.shape, "template_deep") is not None
+    if where.text.scalar is None:
+        yield from _whole_values(where)
+        return
     reference = reference_at(where.text.value, where.text.at, bare=bare)
     if reference is None or reference.bracket:
         return
@@ -44,6 +53,8 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
             written = "state." + format_path(path)
         else:
             written = format_path(path)
+        if where.flow and where.style == "plain" and not where.braced and any(isinstance(part, int) for part in path):
+            continue  # brackets would need quotes
         results = known.name == RESULTS and not reference.head
         ids = reference.head == (RESULTS,) and len(path) == 1
         if ids:
@@ -66,6 +77,24 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
         for name, detail in WEBHOOK.items():
             edit, quotes = _quoted(where, _edit(span, (name,), name + _close(reference)))
             yield Item(name, "state", edit, detail, rank=4, additional=quotes)
+
+
+def _whole_values(where: Where) -> Iterator[Item]:
+    """Yield the paths that a value which isn't begun yet may be; one that can only be a mapping is none."""
+    if where.shape is None or where.shape.types or where.style != "plain":
+        return
+    for path, known in known_paths(where, ()):
+        if len(path) == 1 and known.name != RESULTS:
+            written = "state." + format_path(path)
+            yield Item(
+                written,
+                "state",
+                whole(where, written),
+                detail_of(where, known, False),
+                explained((), path),
+                rank=rank_of(known, where.step) + 4,
+                additional=dependency_edits(where, known),
+            )
 
 
 def _filter(reference: Reference, written: str) -> str:
@@ -96,6 +125,10 @@ def _quoted(where: Where, edit: Edit) -> tuple[Edit, tuple[Edit, ...]]:
     scalar = where.text.scalar
     if not where.braced or scalar is None or where.kind != "value":
         return edit, ()
+    source, start = where.source, scalar.span.start
+    line = max(source.rfind("\n", 0, start), source.rfind("\r", 0, start)) + 1
+    if _BEGINS.search(source[line:start]) is None:
+        return edit, ()  # something stands before it
     quote = next((quote for quote in "\"'" if quote not in scalar.raw), None)
     if quote is None or "\\" in scalar.raw or where.text.at > len(where.text.value):
         return edit, ()
