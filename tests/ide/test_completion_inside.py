@@ -534,6 +534,13 @@ def test_files(tmp_path: Path) -> None:
     assert labels(sub + "¦\n") == []
 
 
+def test_before_a_value_in_brackets() -> None:
+    """A value that is there is not doubled; where a key follows, a value is missing."""
+    assert labels(HEAD + "  - {id: z, type:¦ tool, tool_name: file_read}\n") == []
+    assert labels(HEAD + "  - {id: z, type: tool, tool_name:¦ x}\n") == []
+    assert "file_read" in labels(HEAD + "  - {id: z, type: tool, tool_name: ¦ tool_args: {}}\n")
+
+
 def test_comments_offer_nothing() -> None:
     """In comments nothing is meant."""
     assert labels(USE + "    prompt: hi # {state.¦\n") == []

@@ -152,8 +152,18 @@ class _Brackets:
             scan.tell("item", glued=False)
         elif top.begins < 0:
             scan.tell("key")
+        elif self._value_follows():
+            scan.tell("nothing")
         else:
             scan.tell("value", glued=scan.text[scan.cursor - 1] == ":")
+
+    def _value_follows(self) -> bool:
+        """Tell whether the value stands behind the cursor: on its line, and no key whose comma is missing."""
+        scan = self.scan
+        end = scan.line_end(scan.cursor)
+        at = min(behind_blanks(scan.text, scan.cursor), end)
+        blank = at > scan.cursor
+        return blank and at < end and scan.text[at] not in ",]}#" and FIELD.match(scan.text, at, end) is None
 
     def _never_closed(self, line: int) -> bool:
         scan = self.scan
