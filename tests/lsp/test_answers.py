@@ -9,6 +9,7 @@ import pytest
 from lsprotocol import types
 from pygls.protocol import default_converter
 
+from agentloom_lsp.handshake import VALIDATE_WORKSPACE
 from agentloom_lsp.requests import REQUESTS
 from tests.lsp.peer import FULL, Local, Refused
 
@@ -73,6 +74,7 @@ def test_answers_are_of_their_types(tmp_path: Path, capabilities: dict[str, Any]
                 "previousResultId": "1",
                 "previousResultIds": [],
                 "files": [],
+                "command": VALIDATE_WORKSPACE,
             }
             items = with_items(peer, uri, position)
             for request in REQUESTS:
