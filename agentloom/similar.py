@@ -68,3 +68,68 @@ def _most_alike(counts: list[tuple[str, int]], length: int, folded: str) -> floa
     for char, count in counts:
         shared += min(count, folded.count(char))
     return 2 * shared / (length + len(folded))
+
+
+def slip_of(word: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that ``word`` is most likely a slip of: other case or separators, or a letter or two wrong in a long word.
+
+    Much stricter than ``closest``, for words that may well be right: a plural, another number or another suffix (`text_de` for `text_en`,
+    `draft_a` for `draft_b`) is another word. Needs no difflib.
+    """
+    if len(word) < 3:
+        return None
+    best: tuple[int, str] | None = None
+    for at, candidate in enumerate(candidates):
+        if at >= MOST_COMPARED:
+            break
+        if abs(len(candidate) - len(word)) > 3 or candidate == word:
+            continue
+        if _plain(candidate) == _plain(word):
+            return candidate
+        distance = _slips(_words(word), _words(candidate))
+        if distance is not None and (best is None or distance < best[0]):
+            best = distance, candidate
+    return best[1] if best else None
+
+
+def _words(text: str) -> list[str]:
+    return text.casefold().replace("-", "_").split("_")
+
+
+def _slips(one: list[str], other: list[str]) -> int | None:
+    """Return how many letters are wrong in words that are meant to be the same; None when they aren't."""
+    differing = [(a, b) for a, b in zip(one, other, strict=False) if a != b]
+    if len(one) != len(other) or len(differing) != 1:
+        return None
+    a, b = differing[0]
+    if min(len(a), len(b)) < 5 or a.rstrip("s") == b.rstrip("s") or _letters(a) == _letters(b) or a[0] != b[0]:
+        return None
+    if len(a) == len(b) < 7 and sorted(a) != sorted(b):
+        return None  # one letter for another makes another word
+    allowed = 2 if min(len(a), len(b)) >= 8 else 1
+    distance = _distance(a, b, allowed)
+    return distance if distance <= allowed else None
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("-", "").replace("_", "")
+
+
+def _letters(word: str) -> str:
+    return "".join(char for char in word if not char.isdigit())
+
+
+def _distance(one: str, other: str, most: int) -> int:
+    """Return how many letters are wrong, missing, too many or swapped; anything above ``most`` is only known to be above it."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, char in enumerate(one, 1):
+        before, last, row = row, before, [at]
+        for to, wanted in enumerate(other, 1):
+            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (char != wanted))
+            if at > 1 and to > 1 and char == other[to - 2] and one[at - 2] == wanted:
+                cost = min(cost, last[to - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]

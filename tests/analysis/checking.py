@@ -15,6 +15,8 @@ H = "name: w\nsteps:\n"
 """The head of a workflow, up to its steps."""
 A = "  - id: a\n    type: llm_call\n    prompt: hi\n"
 """A step that is fine."""
+ANY_STATE = Settings(known_state=("*",))
+"""Settings with which any state key may come from the command line: for tests that aren't about where keys come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,8 @@ class Told:
 
 
 def check(text: str, settings: Settings | None = None, cache: AnalysisCache | None = None) -> WorkflowDocument:
-    """Return the document of a text that is no file."""
-    return analyze(Source("untitled:x", text), Context(settings=settings or Settings()), cache, "workflow")
+    """Return the document of a text that is no file. Without settings any state key counts as given."""
+    return analyze(Source("untitled:x", text), Context(settings=settings or ANY_STATE), cache, "workflow")
 
 
 def told(text: str) -> list[Told]:

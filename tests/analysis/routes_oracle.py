@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, cast
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.settings import Settings
 from agentloom.core.events import RunEvent
 from agentloom.core.interpreter import interpret
 from agentloom.core.kinds import Attempt, ChildResult, Executor, Services
@@ -116,7 +117,7 @@ class World:
     """A document, and every route through it."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        self.document: WorkflowDocument = check(json.dumps(data))
+        self.document: WorkflowDocument = check(json.dumps(data), Settings())
         self.plans: dict[str, Plan] = {}
         self.reads: dict[str, tuple[tuple[Part, ...], ...]] = {}
         self.fallible: list[str] = []

@@ -13,8 +13,9 @@ def condition(expression: str) -> str:
     """Return a workflow with one condition, written as JSON so that any text fits."""
     return (
         H
-        + f"  - {{id: r, type: router, default: b, conditions: [{{expression: {json.dumps(expression)}, target: b}}]}}\n"
+        + f"  - {{id: r, type: router, depends_on: [classify], default: b, conditions: [{{expression: {json.dumps(expression)}, target: b}}]}}\n"
         + "  - {id: b, type: llm_call, prompt: hi, depends_on: [r]}\n"
+        + "  - {id: classify, type: llm_call, prompt: hi}\n"
     )
 
 

@@ -7,12 +7,17 @@ import pytest
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.dataflow import Flow, Reaching, dataflow
-from agentloom.analysis.document import Step
+from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.settings import Settings
 from agentloom.text import Source
-from tests.analysis.checking import check
+from tests.analysis import checking
 
 HEAD = "name: w\n"
+
+
+def check(text: str, settings: Settings | None = None) -> WorkflowDocument:
+    """Return the document of a text, for whose keys no settings speak."""
+    return checking.check(text, settings or Settings())
 
 
 def flow_of(steps: str, head: str = "", settings: Settings | None = None) -> Flow:
@@ -153,7 +158,8 @@ def test_what_is_there_from_the_start(head: str, parts: tuple[str | int, ...], o
 
 def test_keys_that_settings_declare() -> None:
     """`known_state` in the settings is for the keys that come from the command line."""
-    flow = flow_of("a: []", settings=Settings(known_state=("question", "user.name")))
+    flow = flow_of("a: []", settings=Settings(known_state=("question", "user.name", "env_*")))
+    assert reached(flow, "a", "env_host", "port").origin == "settings"
     assert reached(flow, "a", "question").origin == "settings"
     assert reached(flow, "a", "user", "name").origin == "settings"
     assert reached(flow, "a", "user", "age").certainty == "never"

@@ -98,11 +98,11 @@ def test_errors_that_refuse_the_run_are_never_hidden() -> None:
 def test_settings_select_ignore_and_raise() -> None:
     """`ignore` and `select` take codes, families and names; `severity` can make a warning refuse the run."""
     text = H + ROUTER + GATED
-    assert codes(text) == ["AL210"]
-    assert codes(text, Settings(ignore=("AL2",))) == []
-    assert codes(text, Settings(ignore=("router-without-default",))) == []
-    assert codes(text, Settings(select=("AL4",))) == []
-    raised = check(text, Settings(severity={"router-without-default": Severity.ERROR}))
+    assert codes(text, Settings(known_state=("*",))) == ["AL210"]
+    assert codes(text, Settings(known_state=("*",), ignore=("AL2",))) == []
+    assert codes(text, Settings(known_state=("*",), ignore=("router-without-default",))) == []
+    assert codes(text, Settings(known_state=("*",), select=("AL4",))) == []
+    raised = check(text, Settings(known_state=("*",), severity={"router-without-default": Severity.ERROR}))
     assert not raised.ok
 
 
@@ -205,11 +205,11 @@ def test_inline_children_are_checked_in_place() -> None:
 def test_settings_name_rules_that_exist(tmp_path: Path) -> None:
     """A code, a name or a family; anything else is told, as the command line's options are."""
     (tmp_path / "agentloom.toml").write_text(
-        'select = ["AL2", "AL40", "dependency-cycle"]\nignore = ["foo"]\nseverity = {AL999 = "error", AL403 = "error", AL206 = "error"}\n'
+        'select = ["AL2", "AL40", "dependency-cycle"]\nignore = ["foo"]\nseverity = {AL999 = "error", AL777 = "error", AL206 = "error"}\n'
     )
     told = settings_problems(find_settings(tmp_path / "x.yaml"))
 
-    assert [problem.split("`")[1] for problem in told] == ["foo", "AL999", "AL403"]
+    assert [problem.split("`")[1] for problem in told] == ["foo", "AL999", "AL777"]
     assert "did you mean" in told[1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentloom.analysis.dataflow.flow import Flow
-from agentloom.analysis.dataflow.reach import Outer
+from agentloom.analysis.dataflow.reach import Outer, Reach
 from agentloom.analysis.dataflow.routes import Pick
 from agentloom.analysis.dataflow.shapes import Certainty, Loss, Offer, Reaching, Read, Writer
 from agentloom.analysis.document import WorkflowDocument
@@ -17,4 +17,4 @@ def dataflow(document: WorkflowDocument) -> Flow:
     return kept
 
 
-__all__ = ["Certainty", "Flow", "Loss", "Offer", "Outer", "Pick", "Reaching", "Read", "Writer", "dataflow"]
+__all__ = ["Certainty", "Flow", "Loss", "Offer", "Outer", "Pick", "Reach", "Reaching", "Read", "Writer", "dataflow"]

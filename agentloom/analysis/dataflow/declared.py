@@ -18,11 +18,11 @@ _GLOB = frozenset("*?[")
 
 class Declared(NamedTuple):
     """What is there before the first step. ``expected`` holds the paths that come from the command line or a parent, each with its
-    origin; ``globs`` the patterns of `state_schema`."""
+    origin; ``globs`` are patterns, likewise."""
 
     values: Mapping[str, Any]
     expected: Mapping[tuple[str, ...], Origin]
-    globs: tuple[str, ...]
+    globs: tuple[tuple[str, Origin], ...]
 
     def origin(self, parts: Sequence[Part]) -> Origin | None:
         """Return who says that a path has a value; None when nobody does.
@@ -42,8 +42,9 @@ class Declared(NamedTuple):
             from fnmatch import fnmatchcase
 
             paths = [".".join(names[:length]) for length in range(1, len(names) + 1)]
-            if any(fnmatchcase(path, glob) for glob in self.globs for path in paths):
-                return "state_schema"
+            for glob, origin in self.globs:
+                if any(fnmatchcase(path, glob) for path in paths):
+                    return origin
         if any(path[: len(names)] == names for path in self.expected):
             return "comment"  # something below it comes from outside
         return None
@@ -74,17 +75,20 @@ def declared(document: WorkflowDocument) -> Declared:
     """Return what a workflow's own text and its settings declare."""
     state = document.head.data.get("state")
     expected: dict[tuple[str, ...], Origin] = {}
+    globs: list[tuple[str, Origin]] = []
     for word in document.context.settings.known_state:
-        _expect(expected, word, "settings")
+        if _GLOB.isdisjoint(word):
+            _expect(expected, word, "settings")
+        else:
+            globs.append((word, "settings"))
     for word in commented(document):
         _expect(expected, word, "comment")
-    globs: list[str] = []
     schema = document.head.data.get("state_schema")
     for word in schema if isinstance(schema, dict) else ():
         if _GLOB.isdisjoint(word):
             _expect(expected, word, "state_schema")
         elif word.strip("*?."):  # a pattern that fits everything names nothing
-            globs.append(word)
+            globs.append((word, "state_schema"))
     return Declared(state if isinstance(state, dict) else {}, expected, tuple(globs))
 
 

@@ -72,6 +72,14 @@ class Reach:
             return Reaching("unknown")
         return self._reaching(at, tuple(parts))
 
+    def exclusive(self, one: Step, other: Step) -> bool:
+        """Tell whether two steps never run in the same run, since routers pick one or the other."""
+        tables = self.tables
+        a, b = tables.index.get(one.id or ""), tables.index.get(other.id or "")
+        if a is None or b is None or not tables.needed[a]:
+            return False
+        return bool(tables.hostile(tables.needed[a]) & tables.needed[b])
+
     def is_sure(self, at: int, parts: tuple[Part, ...]) -> bool:
         """Tell quickly whether the n-th step surely finds a value; False also where only a closer look tells."""
         if parts[0] in self.declared.values and self.declared.origin(parts) is not None:
@@ -106,7 +114,7 @@ class Reach:
             return Reaching("declared", origin="engine")
         if not result:
             origin = self.declared.origin(parts)
-            if origin is not None:
+            if origin is not None and (origin == "state" or self.outer is None or not self.outer.isolated):
                 writers, _ = self._candidates(parts)
                 return Reaching("declared", self._seen(at, writers, parts), origin=origin)
         inside = self._inside(at, parts)

@@ -16,6 +16,7 @@ from agentloom.analysis.rules import (
     routers,
     scalars,
     shape,
+    state,
     templates,
 )
 from agentloom.analysis.settings import Problem, Settings, problem_in
@@ -103,9 +104,13 @@ RULES: tuple[Rule, ...] = (
     _rule("AL303", "unknown-name", E, "step", expressions.unknown_name, True),
     _rule("AL304", "template-syntax", E, "mapping", templates.template_syntax, True),
     _rule("AL305", "constant-condition", W, "step", expressions.constant_condition),
+    _rule("AL401", "unknown-state-key", W, "document", state.unknown_state_key, True),
+    _rule("AL402", "unordered-read", W, "document", state.unordered_read, True),
+    _rule("AL403", "conditional-read", I, "document", state.conditional_read),
     _rule("AL404", "output-collision", W, "document", collisions.output_collision),
     _rule("AL406", "write-through-scalar", E, "document", collisions.write_through_scalar),
     _rule("AL407", "reserved-output", E, "document", collisions.reserved_output),
+    _rule("AL408", "unknown-step-result", W, "document", state.unknown_step_result, True),
     _rule("AL501", "backoff-not-growing", W, "step", reliability.backoff_not_growing),
     _rule("AL502", "backoff-capped-at-once", W, "step", reliability.backoff_capped_at_once),
     _rule("AL503", "permanent-status-retried", W, "step", reliability.permanent_status_retried, True),
