@@ -39,7 +39,7 @@ def _missing(document: WorkflowDocument, facts: Facts, base: int, step_id: str) 
             if child is None or child.missing is None:
                 continue
             reason = child.missing
-        elif place.key == "agent":
+        elif place.key.rpartition(".")[2] == "agent":
             agents = document.head.data.get("agents")
             if (isinstance(agents, dict) and place.name in agents) or not _looks_like_path(place.name):
                 continue

@@ -10,6 +10,7 @@ from agentloom.analysis.dataflow.tables import bits
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.diagnostics import Related
 from agentloom.language.paths import Part
+from agentloom.text import Span
 
 SHOWN = 5
 """Names listed in one message."""
@@ -31,6 +32,12 @@ class Doubtful(NamedTuple):
     def step(self) -> Step:
         """The step that reads it."""
         return self.read.step
+
+    @property
+    def word(self) -> Span:
+        """Where the first part of the path stands, in document offsets."""
+        spans = self.read.occurrence.part_spans
+        return spans[0].shift(self.read.base) if spans else self.read.span
 
     @property
     def asks(self) -> bool:

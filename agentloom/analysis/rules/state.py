@@ -142,7 +142,7 @@ def _not_handed(one: Doubtful, name: str) -> Finding:
     what = "so this step fails" if one.strict else "so it is None here" if one.asks else "so it is empty here"
     return Finding(
         "AL401",
-        one.read.span,
+        one.word,
         f"`{name}` isn't handed to this isolated workflow, {what}; add it to the `input` of `{outer.step.id}`",
         fixes=fixes,
     )
@@ -198,7 +198,7 @@ def _undeclared(document: WorkflowDocument, found: dict[str, list[Doubtful]]) ->
     shown = [name for name in names if is_name(name)]
     return Finding(
         "AL401",
-        first[0].read.span,
+        first[0].word,
         f"nothing here sets {listing(names)}; if `--state` gives {many}, say so: `# agentloom: state[{', '.join(names)}]`",
         related=tuple(
             Related(one.read.span, f"`{name}` is read here") for name, one in zip(names[1:6], first[1:6], strict=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentloom.analysis.dataflow.declared import commented
 from agentloom.ide.names.index import DEFINING, Index
 from agentloom.ide.names.scope import OF_STEPS, STEPS, Mention, Name, Place
 from agentloom.ide.names.world import World
@@ -50,6 +51,9 @@ def _check_state(world: World, name: Name) -> None:
         settings = index.document.context.settings.path
         file = settings.name if settings is not None else "the settings"
         raise Refusal(f"`{dotted}` is declared in `{file}`, since a program sets it; rename it there")
+    given = commented(index.document)
+    if dotted in given or (len(path) == 1 and any(word == key.split(".")[0] for key in given)):
+        raise Refusal(f"`{dotted}` is given with `--state`, as a comment in this file says; rename it there first")
     if path[0] == STEPS:
         step = path[1] or ""
         if not _child_is_known(world, name, step):

@@ -10,8 +10,8 @@ from agentloom.ide.names.world import World
 from agentloom.ide.renaming.reading import is_broken
 from agentloom.ide.results import Refusal, TextEdits
 
-OF_NAMES = frozenset(("AL009", "AL107", "AL201"))
-"""Codes of diagnostics about a name itself, which go with it."""
+OF_NAMES = frozenset(("AL009", "AL107", "AL201", "AL401"))
+"""Codes of diagnostics about a name itself, which go with it; what is near to a name goes with it, too."""
 
 
 def check_verdict(world: World, changes: tuple[TextEdits, ...]) -> None:
