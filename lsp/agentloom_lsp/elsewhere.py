@@ -44,11 +44,16 @@ class Elsewhere:
         self._in_background = in_background
         self._seen = seen
         self._settings: dict[Path, Told] = {}
+        self._looking = self._again = False
         self._known: frozenset[Path | None] = frozenset()
         self._closed: dict[Path, str] = {}
 
     def look_at_settings(self) -> None:
         """Tell what is wrong in the settings files in use, and take back what isn't any more."""
+        if self._looking:
+            self._again = True  # one look at a time, since each begins with what the one before it found
+            return
+        self._looking, self._again = True, False
         before = self._settings
         found = self._worker.submit(lambda: settings_reports(self._workspace, self._client, before), CLOSED)
         found.add_done_callback(self._tell_settings)
@@ -76,6 +81,10 @@ class Elsewhere:
             self._publish(uri, None, checked.reports)
 
     def _tell_settings(self, future: Future[dict[Path, Told]]) -> None:
+        self._looking = False
+        if self._again:
+            self.look_at_settings()
+            return
         if future.cancelled() or future.exception() is not None:
             return
         known = self._workspace.known_settings()

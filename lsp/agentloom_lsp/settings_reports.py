@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from agentloom.analysis.context import path_of, read_from_disk
 from agentloom.analysis.rules.registry import settings_problems
-from agentloom.analysis.settings import Settings
+from agentloom.analysis.settings import Problem, Settings, read_settings_file
 from agentloom.ide.settings_places import place_of
 from agentloom.text import LineTable
 from agentloom_lsp.client import Client
@@ -39,22 +39,21 @@ def settings_reports(workspace: Workspace, client: Client, before: Mapping[Path,
         workspace.settings(path)
     found = dict.fromkeys(before, Told(None, ()))
     for settings in workspace.known_settings():
-        if settings.path is None:
+        if settings.path is None or not (problems := settings_problems(settings)):
             continue
         known = before.get(settings.path)
         if known is not None and known.settings is settings:
             found[settings.path] = known
-        elif reports := _reports(settings, client):
-            found[settings.path] = Told(settings, reports)
+        elif read_settings_file(settings.path) == settings:
+            found[settings.path] = Told(settings, _reports(settings.path, settings, problems, client))
+        elif known is not None:
+            found[settings.path] = known  # the file has changed since: somebody is about to say so
     return found
 
 
-def _reports(settings: Settings, client: Client) -> tuple[Report, ...]:
-    problems = settings_problems(settings)
-    if not problems or settings.path is None:
-        return ()
+def _reports(path: Path, settings: Settings, problems: Iterable[Problem], client: Client) -> tuple[Report, ...]:
     try:
-        text = read_from_disk(settings.path)
+        text = read_from_disk(path)
     except (OSError, ValueError):
         text = ""
     places = Places(LineTable(text), client.encoding)
@@ -63,7 +62,7 @@ def _reports(settings: Settings, client: Client) -> tuple[Report, ...]:
             "range": places.range(place_of(text, settings, problem)),
             "severity": ERROR,
             "source": SOURCE,
-            "message": problem.removeprefix(f"{settings.path}: "),
+            "message": problem.removeprefix(f"{path}: "),
         }
         for problem in problems
     )
