@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import re
 import sys
 from typing import Any
 
 import pytest
 
+from agentloom.analysis.analyze import analyze
+from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.settings import Settings
 from agentloom.diagnostics import apply_edits
 from agentloom.ide.completion.complete import answer, complete
 from agentloom.ide.completion.documentation import explain
@@ -15,7 +20,9 @@ from agentloom.ide.completion.items import Item, filled
 from agentloom.model.catalogue import catalogue
 from agentloom.syntax.reader import read
 from agentloom.syntax.values import plain_value
+from agentloom.text import Source
 from tests.analysis.checking import check, codes
+from tests.house.corpus import files
 from tests.ide.marked import cut, opened
 
 H = "name: w\nsteps:\n"
@@ -397,15 +404,68 @@ def calls(document: WorkflowDocument, offset: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("typed", ["¦", "timeout: ¦", "type: ¦", "re¦"])
-def test_case_many_aliases_cost_nothing(typed: str) -> None:
+def test_case_many_aliases_cost_nothing() -> None:
     """Editor case: alias-heavy files made completion take seconds. Three thousand merged steps cost what thirty cost."""
     few, many = (
-        opened(
-            "defaults: &defaults {model: m, temperature: 0}\n" + H
-            + "".join(f"  - <<: *defaults\n    id: s{n}\n    type: llm_call\n    prompt: hi\n" for n in range(count))
-            + f"    {typed}\n"
+        "defaults: &defaults {model: m, temperature: 0}\n"
+        + H
+        + "".join(
+            f"  - <<: *defaults\n    id: s{n}\n    type: llm_call\n    prompt: hi\n    {typed}\n"
+            for n, typed in enumerate([""] * count + ["", "timeout: ", "type: ", "re"])
         )
         for count in (30, 3000)
-    )  # fmt: skip
-    assert calls(*many) < 1.5 * calls(*few)
+    )
+    one, other = check(few), check(many)
+    for back in (0, -1, -2, -3):
+        ends = [[at.end() for at in re.finditer(r"prompt: hi\n    [a-z: ]*", text)][back - 1] for text in (few, many)]
+        assert calls(other, ends[1]) < 1.5 * calls(one, ends[0])
+
+
+def test_an_agent_file_has_the_keys_of_an_agent() -> None:
+    """The same ways, with the other block; an empty one may become a whole agent."""
+    text, offset = cut("system_prompt: hi\n¦")
+    document = analyze(Source("a.agent.yaml", text), Context(Settings()), None, "agent")
+    found = [item.label for item in complete(document, offset)]
+    assert {"tools", "memory", "loop_policy"} <= set(found)
+    assert not {"steps", "workflow", "llm_call step"} & set(found)
+    empty = analyze(Source("a.agent.yaml", ""), Context(Settings()), None, "agent")
+    assert complete(empty, 0)[0].label == "agent"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_broken_texts_never_raise(seed: int) -> None:
+    """Edits stay on the cursor's line and hold the cursor, whatever was cut out of the text or put into it."""
+    chosen_by = random.Random(seed)
+    junk = [
+        '"',
+        "'",
+        "{",
+        "[",
+        "]",
+        ":",
+        "- ",
+        "\n",
+        "\t",
+        "#",
+        "&a ",
+        "*a",
+        "|\n",
+        "<<: ",
+        "é😀",
+        "\r\n",
+        "---\n",
+        "? ",
+        "${1:x}",
+    ]
+    for path in files("examples"):
+        text = path.read_text(encoding="utf-8")
+        for _ in range(3):
+            at = chosen_by.randrange(len(text))
+            text = text[:at] + chosen_by.choice(["", *junk]) + text[at + chosen_by.choice((0, 0, 1, 9, 60)) :]
+        document = check(text)
+        for offset in {at, len(text), *(chosen_by.randrange(len(text)) for _ in range(20))}:
+            for item in complete(document, offset):
+                span = item.edit.span
+                assert span.start <= offset <= span.end
+                assert not {"\n", "\r"} & set(text[slice(*span)])
+                apply_edits(text, [item.edit, *item.additional])  # raises where they overlap
