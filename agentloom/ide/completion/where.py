@@ -319,15 +319,15 @@ def any_step() -> Block:
     return Block(STEP, "step", "One step of a workflow.", fields)
 
 
-def _field_of_some_step(name: str) -> Field | None:
-    """Return a key that some type of step has: the first type that has it tells."""
-    known = catalogue()
-    blocks = (known.blocks[block] for block in known.steps.values())
-    return next((block.fields[name] for block in blocks if name in block.fields), None)
-
-
 def described(block: Block | None, name: str) -> Field | None:
-    """Return a block's field; the type of a step with every type, since another one may be meant."""
+    """Return a block's field; the type of a step with every type, since another one may be meant.
+
+    While a step's type isn't known, its fields are those of the first type that has them.
+    """
+    if block is not None and block.name == STEP and name not in block.fields:
+        known = catalogue()
+        blocks = (known.blocks[of_type] for of_type in known.steps.values())
+        return next((each.fields[name] for each in blocks if name in each.fields), None)
     field = block.fields.get(name) if block is not None else None
     if field is not None and block is not None and list(field.shape.enum or ()) == [block.tag]:
         return any_step().fields[name]
