@@ -93,6 +93,38 @@ def replace_file(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
         raise
 
 
+def write_new(path: str | os.PathLike[str], data: bytes, mode: int = 0o666) -> None:
+    """Write a file at once or not at all, in the place of one that may be there; ``mode`` as for ``os.open``.
+
+    A crash or a full disk leaves what was there. Raises ``OSError`` as the system does.
+    """
+    folder, name = os.path.split(os.fspath(path))
+    beside = os.path.join(folder, f".{name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        sync_folder(folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Have the names in a folder written to the disk, where the system can do that."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder or ".", os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _too_large() -> Unsuitable:
     return Unsuitable(EFBIG, f"it is larger than {MOST_MIB} MiB")
 

@@ -1,0 +1,130 @@
+"""The checkpoint of a run as data, and what a store of checkpoints has to do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from agentloom.errors import CheckpointSchemaError
+
+SCHEMA_VERSION = 1
+STATUSES = ("success", "failed", "timeout", "budget_exceeded", "paused", "cancelled", "interrupted", "running")
+
+_TEXTS = ("workflow_name", "run_id", "status", "created_at", "updated_at")
+_MAPPINGS = ("workflow_definition", "state", "step_results")
+
+
+@dataclass(slots=True)
+class CheckpointData:
+    """What is kept of a run. May be changed before the run is resumed: its definition, its state.
+
+    ``workflow_definition`` is the workflow as it ran, overrides and child workflows included; ``source`` the file it came from, which
+    its relative paths start at. ``state`` and ``step_results`` are plain data, without secrets. ``attempts`` counts what was tried, by
+    path: idempotency keys go on from there. Times are ISO 8601, UTC; money in US dollars.
+    """
+
+    workflow_name: str
+    run_id: str
+    workflow_definition: dict[str, Any]
+    state: dict[str, Any]
+    step_results: dict[str, dict[str, Any]]
+    status: str
+    completed_steps: list[str] = field(default_factory=list)
+    paused_step_id: str | None = None
+    created_at: str = ""
+    updated_at: str = ""
+    total_cost_usd: float = 0.0
+    source: str | None = None
+    attempts: dict[str, int] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the checkpoint as plain data: what its file holds."""
+        return {
+            "schema_version": self.schema_version,
+            "workflow_name": self.workflow_name,
+            "run_id": self.run_id,
+            "status": self.status,
+            "paused_step_id": self.paused_step_id,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "total_cost_usd": self.total_cost_usd,
+            "source": self.source,
+            "workflow_definition": self.workflow_definition,
+            "state": self.state,
+            "step_results": self.step_results,
+            "completed_steps": self.completed_steps,
+            "attempts": self.attempts,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> CheckpointData:
+        """Return the checkpoint that plain data describe. Raises ``CheckpointSchemaError``, which says what is wrong."""
+        if not isinstance(data, Mapping):
+            raise CheckpointSchemaError("it is no checkpoint: a mapping was expected")
+        version = data.get("schema_version", SCHEMA_VERSION)
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise CheckpointSchemaError(f"its `schema_version` is {version!r}, which is none")
+        if version > SCHEMA_VERSION:
+            raise CheckpointSchemaError(
+                f"it was written by a newer agentloom (schema {version}, this one reads {SCHEMA_VERSION}); upgrade first"
+            )
+        for name in _TEXTS:
+            if not isinstance(data.get(name), str):
+                raise CheckpointSchemaError(f"it is no checkpoint: `{name}` is missing or no text")
+        for name in _MAPPINGS:
+            if not isinstance(data.get(name), Mapping):
+                raise CheckpointSchemaError(f"it is no checkpoint: `{name}` is missing or no mapping")
+        results = data["step_results"]
+        if not all(
+            isinstance(result, Mapping) and isinstance(result.get("status"), str) for result in results.values()
+        ):
+            raise CheckpointSchemaError("it is no checkpoint: a step's result has no `status`")
+        paused = data.get("paused_step_id")
+        cost = data.get("total_cost_usd", 0.0)
+        source = data.get("source")
+        attempts = data.get("attempts") or {}
+        return cls(
+            workflow_name=data["workflow_name"],
+            run_id=data["run_id"],
+            workflow_definition=dict(data["workflow_definition"]),
+            state=dict(data["state"]),
+            step_results={str(name): dict(result) for name, result in results.items()},
+            status=data["status"],
+            completed_steps=[str(name) for name in data.get("completed_steps") or ()],
+            paused_step_id=paused if isinstance(paused, str) else None,
+            created_at=data["created_at"],
+            updated_at=data["updated_at"],
+            total_cost_usd=float(cost) if isinstance(cost, int | float) else 0.0,
+            source=source if isinstance(source, str) else None,
+            attempts={str(path): n for path, n in attempts.items() if isinstance(n, int)},
+            schema_version=version,
+        )
+
+
+class BaseCheckpointer(ABC):
+    """A store of checkpoints. Subclass it to keep them elsewhere than in files."""
+
+    @abstractmethod
+    async def save(self, data: CheckpointData) -> None:
+        """Keep a checkpoint, in the place of an older one of the same run."""
+
+    @abstractmethod
+    async def load(self, run_id: str) -> CheckpointData:
+        """Return the checkpoint of a run. Raises ``KeyError`` for an unknown run."""
+
+    @abstractmethod
+    async def list_runs(self) -> list[CheckpointData]:
+        """Return all checkpoints, the latest first."""
+
+    @abstractmethod
+    async def delete(self, run_id: str) -> None:
+        """Let a checkpoint go. Raises ``KeyError`` for an unknown run."""
+
+
+def now() -> str:
+    """Return the time in ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,122 @@
+"""Redaction: values of secret state keys replaced wherever the state leaves memory. In memory it stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Any
+
+from agentloom.core.results import JSON
+from agentloom.language.paths import Part
+from agentloom.records import record
+
+ENVIRONMENT = "AGENTLOOM_REDACT_STATE_KEYS"
+_BEGIN, _END = "<REDACTED:sha256=", ">"
+CYCLE = "<cycle>"
+
+
+@record()
+class Redaction:
+    """The patterns (`password`, `user.*`) that name secret keys: each is held against a key and against its dotted path."""
+
+    patterns: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.patterns)
+
+    def names(self, path: Sequence[Part]) -> bool:
+        """Tell whether a path, or one that it lies below, is secret."""
+        return any(self._is_secret([str(part) for part in path[:end]]) for end in range(1, len(path) + 1))
+
+    def state(self, state: Mapping[str, JSON], outputs: Mapping[str, Sequence[Part]]) -> dict[str, JSON]:
+        """Return a state without secrets; ``outputs`` is where steps write, since `steps.<id>.output` holds the same."""
+        if not self.patterns:
+            return dict(state)
+        found: dict[str, JSON] = {}
+        for key, value in state.items():
+            if key == "steps" and isinstance(value, Mapping):
+                found[key] = {name: self._step(entry, outputs.get(name)) for name, entry in value.items()}
+            else:
+                found[key] = self.value(value, (key,))
+        return found
+
+    def output(self, value: JSON, path: Sequence[Part] | None) -> JSON:
+        """Return a step's output without secrets; ``path`` is where the step writes it, if it does."""
+        if not self.patterns:
+            return value
+        if path is not None and self.names(path):
+            return sentinel(value)
+        return self.value(value, tuple(path or ()))
+
+    def value(self, value: JSON, path: Sequence[Part] = ()) -> JSON:
+        """Return a value that stands at a path, without the secrets in it."""
+        if not self.patterns:
+            return value
+        return self._walk(value, [str(part) for part in path], set())
+
+    def secret_keys(self, state: Mapping[str, JSON]) -> list[str]:
+        """Return the dotted paths of the values in a state that are sentinels already."""
+        found: list[str] = []
+        todo: list[tuple[str, JSON]] = [(str(key), value) for key, value in reversed(state.items()) if key != "steps"]
+        while todo:
+            name, value = todo.pop()
+            if is_sentinel(value):
+                found.append(name)
+            elif isinstance(value, Mapping):
+                todo.extend((f"{name}.{key}", item) for key, item in reversed(value.items()))
+            elif isinstance(value, list):
+                todo.extend((f"{name}[{at}]", item) for at, item in reversed(list(enumerate(value))))
+        return found
+
+    def _step(self, entry: JSON, path: Sequence[Part] | None) -> JSON:
+        if not isinstance(entry, Mapping):
+            return entry
+        return {**entry, "output": self.output(entry.get("output"), path)}
+
+    def _walk(self, value: JSON, path: list[str], within: set[int]) -> JSON:
+        if path and self._is_secret(path):
+            return sentinel(value)
+        if isinstance(value, Mapping | list):
+            if id(value) in within:
+                return CYCLE
+            within = within | {id(value)}
+        if isinstance(value, Mapping):
+            return {str(key): self._walk(item, [*path, str(key)], within) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._walk(item, [*path, str(at)], within) for at, item in enumerate(value)]
+        return value
+
+    def _is_secret(self, path: list[str]) -> bool:
+        dotted = ".".join(path)
+        return any(fnmatchcase(path[-1], pattern) or fnmatchcase(dotted, pattern) for pattern in self.patterns)
+
+
+def redaction_of(
+    schema: Mapping[str, Any], environ: Mapping[str, str], inherited: Redaction | None = None
+) -> Redaction:
+    """Return the redaction of a workflow: its `state_schema`, the environment's list, and its parent's."""
+    own = [name for name, rule in schema.items() if getattr(rule, "redact", False)]
+    listed = [word.strip() for word in environ.get(ENVIRONMENT, "").split(",") if word.strip()]
+    above: Iterable[str] = inherited.patterns if inherited is not None else ()
+    return Redaction(tuple(dict.fromkeys([*above, *own, *listed])))
+
+
+def sentinel(value: JSON, _within: frozenset[int] = frozenset()) -> JSON:
+    """Return what stands for a secret value: the hash of its text; of lists and mappings entry by entry. Idempotent."""
+    if is_sentinel(value):
+        return value
+    if isinstance(value, Mapping | list):
+        if id(value) in _within:
+            return CYCLE
+        within = _within | {id(value)}
+        if isinstance(value, Mapping):
+            return {str(key): sentinel(item, within) for key, item in value.items()}
+        return [sentinel(item, within) for item in value]
+    text = "" if value is None else str(value)
+    return f"{_BEGIN}{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}{_END}"
+
+
+def is_sentinel(value: JSON) -> bool:
+    """Tell whether a value stands for a secret one."""
+    return isinstance(value, str) and value.startswith(_BEGIN) and value.endswith(_END)

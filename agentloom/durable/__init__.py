@@ -1,0 +1,1 @@
+"""Runs that survive their process: the journal beside a checkpoint."""
