@@ -23,7 +23,8 @@ class CheckpointData:
 
     ``workflow_definition`` is the workflow as it ran, overrides and child workflows included; ``source`` the file it came from, which
     its relative paths start at. ``state`` and ``step_results`` are plain data, without secrets. ``attempts`` counts what was tried, by
-    path: idempotency keys go on from there. Times are ISO 8601, UTC; money in US dollars.
+    path: idempotency keys go on from there. ``inside`` holds, by path, the results of finished steps of child workflows that were cut
+    short. Times are ISO 8601, UTC; money in US dollars.
     """
 
     workflow_name: str
@@ -39,6 +40,7 @@ class CheckpointData:
     total_cost_usd: float = 0.0
     source: str | None = None
     attempts: dict[str, int] = field(default_factory=dict)
+    inside: dict[str, dict[str, Any]] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,6 +60,7 @@ class CheckpointData:
             "step_results": self.step_results,
             "completed_steps": self.completed_steps,
             "attempts": self.attempts,
+            "inside": self.inside,
         }
 
     @classmethod
@@ -87,6 +90,7 @@ class CheckpointData:
         cost = data.get("total_cost_usd", 0.0)
         source = data.get("source")
         attempts = data.get("attempts") or {}
+        inside = data.get("inside") or {}
         return cls(
             workflow_name=data["workflow_name"],
             run_id=data["run_id"],
@@ -101,6 +105,7 @@ class CheckpointData:
             total_cost_usd=float(cost) if isinstance(cost, int | float) else 0.0,
             source=source if isinstance(source, str) else None,
             attempts={str(path): n for path, n in attempts.items() if isinstance(n, int)},
+            inside={str(path): dict(result) for path, result in inside.items() if isinstance(result, Mapping)},
             schema_version=version,
         )
 

@@ -33,6 +33,8 @@ class CommandEntry(NamedTuple):
 
 COMMANDS = (
     CommandEntry("run", "Run a workflow."),
+    CommandEntry("resume", "Go on with a run from where it stopped."),
+    CommandEntry("runs", "List the runs that were kept."),
     CommandEntry("validate", "Check workflow and agent files."),
     CommandEntry("plan", "Show what a workflow will do, and what it may cost."),
     CommandEntry("graph", "Draw a workflow."),

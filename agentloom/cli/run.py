@@ -17,6 +17,7 @@ from agentloom.cli.check import NONE, count_severities, rendered
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
 from agentloom.cli.loading import load
 from agentloom.cli.state import initial_state, parse_pair
+from agentloom.cli.stores import checkpointer_of
 from agentloom.cli.tables import in_words
 from agentloom.diagnostics import Severity
 from agentloom.errors import UsageError
@@ -54,17 +55,19 @@ class Overrides:
         return changed
 
 
-def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+def pairs_of(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, Any], ...]:
     return tuple(parse_pair(value) for value in values)
 
 
-def _money(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+def money(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
     if value is not None and not 0 <= value < math.inf:
         raise UsageError(f"`--budget {value:g}` is no sum of money; give US dollars, such as 0.50")
     return value
 
 
-def _name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def some_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None and not value.strip():
         raise UsageError(f"`--{parameter.name}` is empty; give a name, or leave it out")
     return value
@@ -72,7 +75,7 @@ def _name(context: click.Context, parameter: click.Parameter, value: str | None)
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
-@click.option("-s", "--state", "pairs", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Set a state key.")
+@click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
 @click.option(
     "--state-file",
     "state_files",
@@ -80,13 +83,13 @@ def _name(context: click.Context, parameter: click.Parameter, value: str | None)
     type=click.Path(exists=True, dir_okay=False),
     help="Set many (YAML, JSON).",
 )
-@click.option("-p", "--provider", metavar="NAME", callback=_name, help="Instead of the file's config.provider.")
-@click.option("-m", "--model", metavar="NAME", callback=_name, help="Instead of the file's config.model.")
+@click.option("-p", "--provider", metavar="NAME", callback=some_name, help="Instead of the file's config.provider.")
+@click.option("-m", "--model", metavar="NAME", callback=some_name, help="Instead of the file's config.model.")
 @click.option(
     "-b",
     "--budget",
     type=float,
-    callback=_money,
+    callback=money,
     metavar="USD",
     help="What the run may spend, instead of config.budget_usd.",
 )
@@ -96,6 +99,12 @@ def _name(context: click.Context, parameter: click.Parameter, value: str | None)
     "--mock-responses",
     type=click.Path(exists=True, dir_okay=False),
     help="Take replies from a recording, offline.",
+)
+@click.option("--checkpoint", is_flag=True, help="Keep the run, so that it can be resumed.")
+@click.option(
+    "--checkpoint-dir",
+    type=click.Path(file_okay=False),
+    help="Where checkpoints are kept: .agentloom/checkpoints, or $AGENTLOOM_CHECKPOINT_DIR.",
 )
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
 @click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
@@ -110,6 +119,8 @@ def command(
     as_json: bool,
     stream: bool,
     mock_responses: str | None,
+    checkpoint: bool,
+    checkpoint_dir: str | None,
     events: str | None,
     stdin_filename: str | None,
     color: ColorChoice,
@@ -120,6 +131,8 @@ def command(
     """
     if mock_responses is not None and provider not in (None, "mock"):
         raise UsageError(f"`--mock-responses` and `--provider {provider}` contradict each other; give one of them")
+    if checkpoint_dir is not None and not checkpoint:
+        raise UsageError("`--checkpoint-dir` goes with `--checkpoint`")
     if as_json and events == "-":
         raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
     document = checked(file, stdin_filename, color)
@@ -129,7 +142,8 @@ def command(
 
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
-    result = run_to_the_end(overridden(document, overrides), state, output)
+    kept = checkpointer_of(checkpoint_dir) if checkpoint else None
+    result = run_to_the_end(overridden(document, overrides), state, output, kept)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:

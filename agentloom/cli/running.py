@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TextIO
 import anyio
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData
 from agentloom.cli import collect_garbage
 from agentloom.cli.console import Look, silence
 from agentloom.cli.logs import LogLines, logging_to_stderr, to_stderr
@@ -56,8 +57,14 @@ class Output:
             print(line, file=self.told)
 
 
-def run_to_the_end(document: WorkflowDocument, state: Mapping[str, Any], output: Output) -> WorkflowResult:
-    """Run a document without errors and return the result.
+def run_to_the_end(
+    document: WorkflowDocument,
+    state: Mapping[str, Any],
+    output: Output,
+    checkpointer: BaseCheckpointer | None = None,
+    seed: CheckpointData | None = None,
+) -> WorkflowResult:
+    """Run a document without errors and return the result; with ``seed``, go on with the run of that checkpoint.
 
     Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
     """
@@ -66,8 +73,12 @@ def run_to_the_end(document: WorkflowDocument, state: Mapping[str, Any], output:
         told = Told(output, log)
         # Where standard output belongs to a machine, what a tool prints must not get in between.
         with redirect_stdout(sys.stderr) if output.told is sys.stderr else nullcontext(), closing(told):
-            engine = WorkflowEngine(document, gateway, _tools(document), on_event=told.event)
+            engine = WorkflowEngine(document, gateway, _tools(document), checkpointer, on_event=told.event)
+            if seed is not None:
+                engine.go_on(seed)
             engine.check()
+            if checkpointer is not None:
+                print(f"Run ID: {engine.run_id}", file=output.told, flush=True)
             collect_garbage()
             return anyio.run(_run, engine, gateway, state, told)
 

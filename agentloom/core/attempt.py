@@ -16,7 +16,7 @@ from agentloom.core.failures import failed
 from agentloom.core.kinds import Attempt, Executor, Services
 from agentloom.core.limits import Limits, add_usage
 from agentloom.core.results import NO_USAGE, StepResult
-from agentloom.core.runner import Halt, Op
+from agentloom.core.runner import AttemptLog, Halt, Op
 from agentloom.errors import ProviderError
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ async def perform(
     stream: EventStream,
     limits: Limits,
     max_retries: int,
+    attempts_log: AttemptLog,
     chance: Callable[[], float] = random,
 ) -> StepResult:
     """Return the outcome of an operation; never raises but when it is cancelled.
@@ -43,12 +44,15 @@ async def perform(
     cost, usage = 0.0, NO_USAGE
     number = 1
     while True:
-        attempt = Attempt(op.path, number, stream)
+        counted = attempts_log.next_attempt(op.path)
+        attempts_log.started(op.path, counted)
+        attempt = Attempt(op.path, number, stream, counted)
         outcome, error = await _once(executor, op, services, limits, attempt)
         cost += outcome.cost_usd
         usage = add_usage(usage, outcome.token_usage)
         if not _again(outcome, number, attempts, limits):
             break
+        attempts_log.failed(op.path, counted, attempt.cost, outcome.token_usage.total_tokens)
         asked = error.retry_after if isinstance(error, ProviderError) else None
         wait = backoff.delay(number, chance(), asked)
         log.warning(
@@ -70,6 +74,7 @@ async def perform(
         duration_ms=took,
         warnings=tuple(attempt.warnings),
         attempts=number,
+        last_cost_usd=attempt.cost,
         cost_usd=cost,
         token_usage=usage,
     )

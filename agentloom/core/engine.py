@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
+from agentloom.checkpointing.files import is_run_id
 from agentloom.core.attempt import perform
+from agentloom.core.definition import definition_of, without_secrets
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
-from agentloom.core.interpreter import interpret
+from agentloom.core.interpreter import Progress, interpret
+from agentloom.core.keeping import Keeper, open_keeper
 from agentloom.core.kinds import ChildResult, Services, Tools
 from agentloom.core.limits import Limits, limits_of
+from agentloom.core.loader import load_data
 from agentloom.core.local import LocalRunner
 from agentloom.core.plain import plain
+from agentloom.core.plan import Plan
 from agentloom.core.preparation import Prepared, prepare
+from agentloom.core.redaction import Redaction, redaction_of
 from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult
 from agentloom.core.runner import Halt, Op
 from agentloom.core.state import STEPS, State
-from agentloom.errors import UnsupportedFeature, UsageError
+from agentloom.errors import UnsupportedFeature, UsageError, WorkflowError
+from agentloom.language.paths import Part
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.steps.table import BY_TYPE
 from agentloom.tools.builtin import register_builtins
@@ -29,9 +37,6 @@ from agentloom.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Workflow
-
-_RUN_ID = re.compile(r"[A-Za-z0-9._-]+")
-_REDACTION_ENV = "AGENTLOOM_REDACT_STATE_KEYS"
 
 
 class WorkflowEngine:
@@ -47,11 +52,11 @@ class WorkflowEngine:
         workflow: WorkflowDocument | Workflow,
         provider_gateway: ProviderGateway | None = None,
         tool_registry: Tools | None = None,
-        checkpointer: Any = None,
+        checkpointer: BaseCheckpointer | None = None,
         run_id: str | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
-        if run_id is not None and not _RUN_ID.fullmatch(run_id):
+        if run_id is not None and not is_run_id(run_id):
             raise UsageError(f"run id `{run_id}` can't be used; take letters, digits, `.`, `_` and `-`")
         self.run_id = run_id or new_run_id()
         self._fixed_id = run_id is not None
@@ -62,6 +67,38 @@ class WorkflowEngine:
         self._on_event = on_event
         self._prepared: Prepared | None = None
         self._runs = 0
+        self._seed: CheckpointData | None = None
+        self._redaction = Redaction()
+        self._source = str(workflow.path) if isinstance(workflow, WorkflowDocument) and workflow.path else None
+
+    @classmethod
+    async def from_checkpoint(
+        cls,
+        data: CheckpointData,
+        checkpointer: BaseCheckpointer | None = None,
+        provider_gateway: ProviderGateway | None = None,
+        tool_registry: Tools | None = None,
+        approval_decisions: Mapping[str, str] | None = None,
+        on_event: OnEvent | None = None,
+    ) -> WorkflowEngine:
+        """Return an engine that goes on with a run: the workflow of its checkpoint, with the results of the steps that succeeded.
+
+        Raises ``InvalidWorkflow`` when the definition was changed into one that the format refuses.
+        """
+        if approval_decisions:
+            raise UnsupportedFeature(
+                "approval gates are not supported by this version yet; leave `approval_decisions` out"
+            )
+        document = load_data(data.workflow_definition, data.source or f"<checkpoint {data.run_id}>")
+        engine = cls(document, provider_gateway, tool_registry, checkpointer, data.run_id, on_event)
+        engine.go_on(data)
+        return engine
+
+    def go_on(self, data: CheckpointData) -> None:
+        """Go on with the run of a checkpoint: under its id, with the results of the steps that succeeded."""
+        self.run_id, self._fixed_id = data.run_id, True
+        self._seed = data
+        self._source = data.source
 
     def check(self) -> Prepared:
         """Return what a run needs to know beforehand; ``run`` calls it before its first event.
@@ -69,10 +106,6 @@ class WorkflowEngine:
         Raises ``InvalidWorkflow`` for a document with errors, ``WorkflowError`` for a typed workflow that doesn't hold together, and
         ``UnsupportedFeature`` for what this version doesn't run yet, naming every such step and field.
         """
-        if self._checkpointer is not None:
-            raise UnsupportedFeature("checkpoints are not supported by this version yet; leave `checkpointer` out")
-        if os.environ.get(_REDACTION_ENV, "").strip():
-            raise UnsupportedFeature(f"redaction is not supported by this version yet; unset `{_REDACTION_ENV}`")
         if self._prepared is None:
             self._prepared = prepare(self._workflow, BY_TYPE)
         return self._prepared
@@ -91,27 +124,88 @@ class WorkflowEngine:
         self._runs += 1
         stream = EventStream(self.run_id, self._on_event)
         plan = prepared.plan
+        redaction = redaction_of(prepared.schema, os.environ)
+        started_from = {**plain(self._seed.state if self._seed else prepared.state, "state"), **given}
+        started_from.pop(STEPS, None)
+        keeper = self._open_keeper(plan, started_from, redaction)
+        run = _Run(prepared, stream, limits_of(plan.budget_usd, plan.timeout, keeper.spent), keeper, redaction)
         began = anyio.current_time()
-        await stream.emit(RunStarted(workflow=plan.workflow, steps=sum(map(len, plan.layers)), layers=len(plan.layers)))
-        limits = limits_of(plan.budget_usd, plan.timeout)
-        results, final_state, halt = await self._interpret(prepared, given, stream, "", limits)
-        status, error = outcome_of(results, halt, limits)
+        try:
+            await stream.emit(
+                RunStarted(workflow=plan.workflow, steps=sum(map(len, plan.layers)), layers=len(plan.layers))
+            )
+            done = await self._interpret(run, started_from, "", keeper.kept())
+            return await self._finish(run, done, (anyio.current_time() - began) * 1000)
+        except (anyio.get_cancelled_exc_class(), KeyboardInterrupt):
+            with anyio.CancelScope(shield=True):
+                await self._save(run, "cancelled")
+            raise
+        finally:
+            keeper.close()
+
+    def _open_keeper(self, plan: Plan, state: Mapping[str, JSON], redaction: Redaction) -> Keeper:
+        """Return what keeps the run. Raises ``RunIsBusy`` when another process runs it, ``WorkflowError`` when nothing can be written."""
+        seed = self._seed
+        header = {
+            "run_id": self.run_id,
+            "workflow_name": plan.workflow,
+            "workflow_definition": self._definition(redaction),
+            "state": redaction.state(state, plan.outputs),
+            "source": self._source,
+            "step_results": seed.step_results if seed else {},
+            "completed_steps": seed.completed_steps if seed else [],
+            "attempts": seed.attempts if seed else {},
+            "inside": seed.inside if seed else {},
+            "total_cost_usd": seed.total_cost_usd if seed else 0.0,
+            "created_at": seed.created_at if seed else now(),
+        }
+        try:
+            return open_keeper(self.run_id, self._checkpointer, seed, header)
+        except OSError as error:
+            raise WorkflowError(
+                f"the run can't be kept: {error.strerror or error}: {error.filename or ''}".rstrip(": ")
+            ) from None
+
+    def _definition(self, redaction: Redaction) -> dict[str, JSON]:
+        return without_secrets(definition_of(self._workflow), redaction) if self._checkpointer is not None else {}
+
+    async def _save(self, run: _Run, status: str) -> None:
+        """Write the checkpoint of a run, as far as it has come."""
+        plan = run.prepared.plan
+        results = run.results("")
+        await run.keeper.save(
+            plan=plan,
+            definition=self._definition(run.redaction),
+            source=self._source,
+            state=run.states[""].root if "" in run.states else {},
+            results=results,
+            status=status,
+            spent=run.limits.ledger.spent,
+            redaction=run.redaction,
+        )
+
+    async def _finish(self, run: _Run, done: _Done, took: float) -> WorkflowResult:
+        """Keep how a run ended, tell it, and return it, without secrets."""
+        plan, limits, redaction = run.prepared.plan, run.limits, run.redaction
+        status, error = outcome_of(done.results, done.halt, limits)
+        if run.keeper.broken is not None:  # what was written until then is what a resume goes on with
+            reason = run.keeper.broken.strerror or "unknown error"
+            status, error = "failed", f"the journal can't be written: {reason[:1].lower()}{reason[1:]}"
+        else:
+            await self._save(run, status)
         usage, cost = limits.ledger.usage, limits.ledger.spent
-        took = (anyio.current_time() - began) * 1000
-        await stream.emit(
+        await run.stream.emit(
             RunFinished(
-                status=status,
-                total_cost_usd=cost,
-                total_tokens=usage.total_tokens,
-                duration_ms=took,
-                error=error,
+                status=status, total_cost_usd=cost, total_tokens=usage.total_tokens, duration_ms=took, error=error
             )
         )
         return WorkflowResult(
             workflow_name=plan.workflow,
             status=status,
-            step_results=results,
-            final_state=final_state,
+            step_results={
+                name: without_secret(result, plan.outputs, redaction) for name, result in done.results.items()
+            },
+            final_state=redaction.state(done.state, plan.outputs) if redaction else done.state,
             total_duration_ms=took,
             total_tokens=usage.total_tokens,
             total_cost_usd=cost,
@@ -120,24 +214,33 @@ class WorkflowEngine:
         )
 
     async def _interpret(
-        self, prepared: Prepared, given: Mapping[str, JSON], stream: EventStream, prefix: str, limits: Limits
-    ) -> tuple[dict[str, StepResult], Mapping[str, JSON], Halt | None]:
-        """Run a workflow, or a child of one under ``prefix``.
-
-        Return the results in the order of the file, the final state, and why the run ended early if it did.
-        """
+        self, run: _Run, given: Mapping[str, JSON], prefix: str, kept: Mapping[str, StepResult]
+    ) -> _Done:
+        """Run a workflow, or a child of one under ``prefix``."""
+        prepared, stream, limits, keeper = run.prepared, run.stream, run.limits, run.keeper
         plan = prepared.plan
 
         async def run_child(op: Op, state: Mapping[str, JSON]) -> ChildResult:
             child = prepared.children[op.step.id]
-            below = limits.below(child.plan.budget_usd, child.plan.timeout)
-            results, final_state, halt = await self._interpret(child, state, stream, f"{op.path}.", below)
-            error = outcome_of(results, halt, below)[1]
-            ledger = below.ledger
-            return ChildResult(child.plan.workflow, results, final_state, error, halt, ledger.spent, ledger.usage)
+            below = _Run(
+                child,
+                stream,
+                limits.below(child.plan.budget_usd, child.plan.timeout),
+                keeper,
+                redaction_of(child.schema, {}, run.redaction),
+                run.states,
+                run.progress,
+            )
+            # Its own `state:` fills in what it isn't given.
+            done = await self._interpret(below, {**plain(child.state, "state"), **state}, f"{op.path}.", {})
+            error = outcome_of(done.results, done.halt, below.limits)[1]
+            ledger = below.limits.ledger
+            return ChildResult(
+                child.plan.workflow, done.results, done.state, error, done.halt, ledger.spent, ledger.usage
+            )
 
         async def perform_one(op: Op) -> StepResult:
-            return await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries)
+            return await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries, keeper)
 
         services = Services(
             workflow=plan.workflow,
@@ -148,12 +251,71 @@ class WorkflowEngine:
             tools=self._tools,
             run_child=run_child,
         )
-        # The workflow's own values are copied: it may run again, and the state is its result's.
-        state = State({**plain(prepared.state, "state"), **given})
-        runner = LocalRunner(stream, perform_one, plan.max_concurrent_steps, may_start=lambda: limits.before() is None)
-        progress = await interpret(plan, state, runner, BY_TYPE, prefix, limits)
-        results = {name: progress.results[name] for name in plan.needs if name in progress.results}
-        return results, state.root, progress.halt
+        state = run.states[prefix] = State(given)
+        for name, result in kept.items():
+            state.record(name, result.output)
+        progress = run.progress[prefix] = Progress()
+        guard = _Guard(limits, keeper)
+        runner = LocalRunner(
+            stream,
+            perform_one,
+            plan.max_concurrent_steps,
+            keeper.outcomes(),
+            may_start=lambda: guard.before() is None,
+            keep=keeper.keeper_for(plan, run.redaction, prefix),
+            sync=keeper.sync,
+        )
+        await interpret(plan, state, runner, BY_TYPE, prefix, guard, kept, progress)
+        halt = progress.halt or (Halt.BUDGET if limits.ledger.exceeded is not None else None)
+        return _Done(run.results(prefix), state.root, halt)
+
+
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class _Run:
+    """One workflow of a run while it goes on; states and progress are those of all of them, by the prefix of their steps' paths."""
+
+    prepared: Prepared
+    stream: EventStream
+    limits: Limits
+    keeper: Keeper
+    redaction: Redaction
+    states: dict[str, State] = field(default_factory=dict)
+    progress: dict[str, Progress] = field(default_factory=dict)
+
+    def results(self, prefix: str) -> dict[str, StepResult]:
+        """Return the results so far, in the order of the file."""
+        found = self.progress[prefix].results if prefix in self.progress else {}
+        return {name: found[name] for name in self.prepared.plan.needs if name in found}
+
+
+class _Guard:
+    """Ends a run early: by its limits, or because what happens can't be written down."""
+
+    def __init__(self, limits: Limits, keeper: Keeper) -> None:
+        self._limits = limits
+        self._keeper = keeper
+
+    def before(self) -> Halt | None:
+        """Tell why a step may not start."""
+        return Halt.UNKEPT if self._keeper.broken is not None else self._limits.before()
+
+    def after(self) -> Halt | None:
+        """Tell why the run has to stop after a step ended."""
+        return Halt.UNKEPT if self._keeper.broken is not None else self._limits.after()
+
+
+class _Done(NamedTuple):
+    """How a workflow ended: its results, its state, and why it ended early if it did."""
+
+    results: dict[str, StepResult]
+    state: Mapping[str, JSON]
+    halt: Halt | None
+
+
+def without_secret(result: StepResult, outputs: Mapping[str, tuple[Part, ...]], redaction: Redaction) -> StepResult:
+    """Return a step's result without secrets."""
+    output = redaction.output(result.output, outputs.get(result.step_id))
+    return result if output is result.output else replace(result, output=output)
 
 
 def outcome_of(results: Mapping[str, StepResult], halt: Halt | None, limits: Limits) -> tuple[RunStatus, str | None]:

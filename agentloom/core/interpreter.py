@@ -63,13 +63,19 @@ async def interpret(
     executors: Mapping[str, Executor],
     prefix: str = "",
     limits: Guard | None = None,
+    kept: Mapping[str, StepResult] | None = None,
+    progress: Progress | None = None,
 ) -> Progress:
     """Run a plan on ``state``, which is changed; paths begin with ``prefix``.
 
     A layer reads the state as it stood when the layer began. What its steps give is merged when all of them have ended, in the order
-    of the file. ``limits`` says when the run's money or time is over; nothing starts then.
+    of the file. ``limits`` says when the run's money or time is over; nothing starts then. ``kept`` are results of an earlier life of the
+    run, which the state holds already. ``progress`` is filled in as the run goes on, for whoever needs it when the run is cancelled.
     """
-    progress = Progress()
+    progress = progress or Progress()
+    progress.results.update(
+        {step.id: kept[step.id] for layer in plan.layers for step in layer if kept and step.id in kept}
+    )
     for number, layer in enumerate(plan.layers, 1):
         await _layer(number, layer, plan, progress, state, runner, executors, prefix, limits or Unlimited())
         if progress.halt is not None:
@@ -93,6 +99,8 @@ async def _layer(
     batch: list[Op] = []
     overlapping = _overlapping(layer, plan)
     for step in layer:
+        if step.id in progress.results:
+            continue
         skip = skip_of(step.id, plan, progress.results, progress.skips)
         if skip is not None:
             progress.skips[step.id] = skip
@@ -107,10 +115,15 @@ async def _layer(
         # what lies on the path, only the merge can tell.
         refused = None if step.id in overlapping else _refused(step, plan, state)
         if refused is not None or executor.decide is not None:
+            known = runner.recorded(prefix + step.id)
+            if known is not None:
+                arrived[step.id] = known
+                continue
             await runner.emit(StepStarted(step=prefix + step.id, type=step.type, layer=number))
             result = refused or (executor.decide(step, state.root) if executor.decide else None)
             assert result is not None
             arrived[step.id] = result
+            runner.note(prefix + step.id, result)
             await runner.emit(finished(prefix + step.id, result))
         else:
             reads = executor.reads(step)
@@ -124,13 +137,19 @@ async def _layer(
         if halt is Halt.BUDGET:
             progress.halt = halt
             return Verdict.STOP
-        if halt is Halt.TIMEOUT and outcome.status == "timeout":
+        if halt is Halt.UNKEPT or (halt is Halt.TIMEOUT and outcome.status == "timeout"):
             progress.halt = progress.halt or halt
             return Verdict.DRAIN
         return Verdict.GO
 
     if batch and progress.halt is None:
-        await runner.perform(batch, settle)
+        try:
+            await runner.perform(batch, settle)
+        except BaseException:  # cancelled: what has arrived counts all the same
+            for step in layer:
+                if step.id in arrived:
+                    progress.results[step.id] = _merge(step, arrived[step.id], plan, state)
+            raise
         if any(op.step.id not in arrived for op in batch):
             progress.halt = progress.halt or limits.before()
     for step in layer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from hashlib import sha256
 from typing import Any, Protocol, TypeAlias
 
 from agentloom.core.events import EventStream, StepDelta
@@ -71,9 +72,10 @@ class Services:
 class Attempt:
     """One attempt of one operation: takes the pieces of a streamed reply, the warnings, and what is spent."""
 
-    __slots__ = ("_number", "_path", "_seq", "_stream", "cost", "usage", "warnings")
+    __slots__ = ("_counted", "_number", "_path", "_seq", "_stream", "cost", "usage", "warnings")
 
-    def __init__(self, path: str, number: int, stream: EventStream) -> None:
+    def __init__(self, path: str, number: int, stream: EventStream, counted: int = 1) -> None:
+        self._counted = counted
         self.warnings: list[str] = []
         self.cost = 0.0
         self.usage = NO_USAGE
@@ -81,6 +83,12 @@ class Attempt:
         self._number = number
         self._stream = stream
         self._seq = 0
+
+    @property
+    def key(self) -> str:
+        """The idempotency key: the same again after a kill in the middle, another for each attempt that follows a failed one."""
+        text = f"{self._stream.run_id}/{self._path}/{self._counted}"
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     async def delta(self, text: str) -> None:
         """Tell whoever watches of a piece of the reply."""

@@ -17,7 +17,7 @@ class LocalRunner:
     """Performs the batches of one workflow. ``perform_one`` never raises but when it is cancelled.
 
     ``recorded`` are outcomes that exist already, by path; their operations are settled first and don't run. ``may_start`` is asked before
-    each operation.
+    each operation, ``keep`` gets each new outcome before it is settled, and ``sync`` is called when a batch is done.
     """
 
     def __init__(
@@ -27,14 +27,26 @@ class LocalRunner:
         limit: int,
         recorded: Mapping[str, Outcome] | None = None,
         may_start: Callable[[], bool] = lambda: True,
+        keep: Callable[[str, Outcome], None] = lambda path, outcome: None,
+        sync: Callable[[], None] = lambda: None,
     ) -> None:
         self.run_id = stream.run_id
         self._stream = stream
         self._perform_one = perform_one
         self._limit = limit
         self._may_start = may_start
+        self._keep = keep
+        self._sync = sync
         self._drained = False
-        self._recorded: dict[str, Outcome] = dict(recorded or {})
+        self._recorded: Mapping[str, Outcome] = {} if recorded is None else recorded
+
+    def recorded(self, path: str) -> Outcome | None:
+        """Return the outcome of a step that exists already."""
+        return self._recorded.get(path)
+
+    def note(self, path: str, outcome: Outcome) -> None:
+        """Keep a router's decision."""
+        self._keep(path, outcome)
 
     async def emit(self, event: RunEvent) -> None:
         """Hand an event to the run's stream."""
@@ -42,6 +54,12 @@ class LocalRunner:
 
     async def perform(self, ops: Sequence[Op], settle: Settle) -> None:
         """Perform a batch; see ``Runner``."""
+        try:
+            await self._perform(ops, settle)
+        finally:
+            self._sync()
+
+    async def _perform(self, ops: Sequence[Op], settle: Settle) -> None:
         waiting: list[Op] = []
         for op in ops:
             outcome = self._recorded.get(op.path)
@@ -72,6 +90,7 @@ class LocalRunner:
             outcome = await self._perform_one(op)
             if scope is not None and scope.cancel_called:
                 return
+            self._keep(op.path, outcome)
             verdict = settle(op, outcome)
             if verdict is Verdict.STOP and scope is not None:
                 scope.cancel()

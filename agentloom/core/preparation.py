@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.kinds import Executor
@@ -22,7 +22,10 @@ _SHOWN = 5
 
 @record()
 class Prepared:
-    """A workflow ready to run. ``state`` is its own `state:`; ``children`` maps the ids of subworkflow steps to what they run."""
+    """A workflow ready to run. ``state`` is its own `state:`; ``children`` maps the ids of subworkflow steps to what they run.
+
+    ``schema`` is its `state_schema`.
+    """
 
     plan: Plan
     state: Mapping[str, JSON]
@@ -30,6 +33,7 @@ class Prepared:
     model: str
     stream: bool
     children: Mapping[str, Prepared]
+    schema: Mapping[str, Any]
 
 
 def prepare(source: WorkflowDocument | Workflow, executors: Mapping[str, Executor]) -> Prepared:
@@ -86,7 +90,7 @@ class _Preparation:
             self.unsupported.extend(f"step `{prefix}{step.id}`: {field}" for field in self._unsupported(step))
         children: dict[str, Prepared] = {}
         state = plain(workflow.state, "state")
-        prepared = Prepared(make_plan(workflow), state, provider, model, config.stream, children)
+        prepared = Prepared(make_plan(workflow), state, provider, model, config.stream, children, workflow.state_schema)
         self._known[key] = prepared
         for step in workflow.steps:
             if step.type == "subworkflow":
@@ -124,6 +128,3 @@ def unsupported_settings(workflow: Workflow) -> Iterator[str]:
         yield "`config.sandbox.enabled`"
     if config.capture_prompts:
         yield "`config.capture_prompts`"
-    for key, rule in workflow.state_schema.items():
-        if rule.redact:
-            yield f"`state_schema.{key}.redact`"

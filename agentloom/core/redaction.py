@@ -58,13 +58,15 @@ class Redaction:
     def secret_keys(self, state: Mapping[str, JSON]) -> list[str]:
         """Return the dotted paths of the values in a state that are sentinels already."""
         found: list[str] = []
-        todo: list[tuple[str, JSON]] = [(str(key), value) for key, value in reversed(state.items()) if key != "steps"]
+        todo: list[tuple[str, JSON]] = [
+            (str(key), value) for key, value in reversed(list(state.items())) if key != "steps"
+        ]
         while todo:
             name, value = todo.pop()
             if is_sentinel(value):
                 found.append(name)
             elif isinstance(value, Mapping):
-                todo.extend((f"{name}.{key}", item) for key, item in reversed(value.items()))
+                todo.extend((f"{name}.{key}", item) for key, item in reversed(list(value.items())))
             elif isinstance(value, list):
                 todo.extend((f"{name}[{at}]", item) for at, item in reversed(list(enumerate(value))))
         return found

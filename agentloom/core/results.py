@@ -24,7 +24,8 @@ class StepResult:
     """How one step ended. Durations are in milliseconds, costs in US dollars.
 
     ``error_classification`` tells of a failed step whether another attempt could have helped. ``warnings`` are what the step
-    complained about on the way, such as template variables that are missing. ``attempts`` is not part of ``to_dict``.
+    complained about on the way, such as template variables that are missing. ``attempts``, and what the last of them cost by itself (without child workflows), are not part of
+    ``to_dict``.
     """
 
     step_id: str
@@ -42,6 +43,7 @@ class StepResult:
     error_classification: Classification | None = None
     warnings: tuple[str, ...] = ()
     attempts: int = 1
+    last_cost_usd: float = 0.0
 
     @property
     def failed(self) -> bool:
@@ -71,6 +73,31 @@ class StepResult:
             "prompt_metadata": None if self.prompt_metadata is None else dict(self.prompt_metadata),
             "error_classification": self.error_classification,
         }
+
+
+def result_of(data: Mapping[str, JSON]) -> StepResult:
+    """Return the result that its JSON describes; what is missing there has its default."""
+    usage = data.get("token_usage") or {}
+    return StepResult(
+        str(data["step_id"]),
+        data["status"],
+        output=data.get("output"),
+        error=data.get("error"),
+        duration_ms=float(data.get("duration_ms") or 0.0),
+        token_usage=Usage(
+            int(usage.get("prompt_tokens") or 0),
+            int(usage.get("completion_tokens") or 0),
+            int(usage.get("total_tokens") or 0),
+            int(usage.get("reasoning_tokens") or 0),
+        ),
+        cost_usd=float(data.get("cost_usd") or 0.0),
+        model=data.get("model"),
+        provider=data.get("provider"),
+        attachment_count=int(data.get("attachment_count") or 0),
+        time_to_first_token_ms=data.get("time_to_first_token_ms"),
+        prompt_metadata=data.get("prompt_metadata"),
+        error_classification=data.get("error_classification"),
+    )
 
 
 @record(repr=True)

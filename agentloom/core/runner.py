@@ -38,10 +38,11 @@ Outcome: TypeAlias = StepResult
 
 
 class Halt(Enum):
-    """Why a run starts nothing more: its money or its time is over."""
+    """Why a run starts nothing more: its money or its time is over, or what happens can't be written down any more."""
 
     BUDGET = "budget_exceeded"
     TIMEOUT = "timeout"
+    UNKEPT = "unkept"
 
 
 class Verdict(Enum):
@@ -55,6 +56,22 @@ class Verdict(Enum):
 
 
 Settle: TypeAlias = Callable[[Op, Outcome], Verdict]
+
+
+class AttemptLog(Protocol):
+    """Remembers attempts over the life of a run, kills included. Numbers count from 1."""
+
+    def next_attempt(self, path: str) -> int:
+        """Return the number of an operation's next attempt: the same again for one that was cut off."""
+        ...
+
+    def started(self, path: str, number: int) -> None:
+        """Note that an attempt begins."""
+        ...
+
+    def failed(self, path: str, number: int, cost_usd: float, tokens: int) -> None:
+        """Note that an attempt failed, and another may follow."""
+        ...
 
 
 class Runner(Protocol):
@@ -72,6 +89,14 @@ class Runner(Protocol):
 
     async def perform(self, ops: Sequence[Op], settle: Settle) -> None:
         """Perform a batch."""
+        ...
+
+    def recorded(self, path: str) -> Outcome | None:
+        """Return the outcome of a step that exists already: of an earlier life of the run."""
+        ...
+
+    def note(self, path: str, outcome: Outcome) -> None:
+        """Keep a decision that no operation made: a router's."""
         ...
 
     async def emit(self, event: RunEvent) -> None:

@@ -4,7 +4,8 @@ Lines, in the order of what happened (``n`` counts the attempts of an operation 
 
 - ``{"kind": "run", "version": 1, "run_id", "workflow_name", "workflow_definition", "state", "source", "created_at", …}`` first;
 - ``{"kind": "started", "path", "n"}`` before an attempt, ``{"kind": "failed", "path", "n", "cost_usd", "tokens"}`` after one that failed;
-- ``{"kind": "outcome", "path", "result"}``: what came of a step; ``result`` as in a checkpoint, without secrets;
+- ``{"kind": "outcome", "path", "result", "own_cost_usd"}``: what came of a step, as in a checkpoint, without secrets; and what its last
+  attempt cost by itself (nothing for a subworkflow step, whose steps have lines of their own);
 - ``{"kind": "end", "status"}``: the run came to an end of its own.
 
 Every line is handed to the system at once, so it survives the process. ``sync`` has the disk write them: it is called when a layer is
@@ -109,9 +110,9 @@ class Journal:
         """Note that an attempt failed, and what it cost."""
         self._write({"kind": "failed", "path": path, "n": number, "cost_usd": cost_usd, "tokens": tokens})
 
-    def outcome(self, path: str, result: Mapping[str, JSON]) -> None:
-        """Note what came of a step."""
-        self._write({"kind": "outcome", "path": path, "result": result})
+    def outcome(self, path: str, result: Mapping[str, JSON], own_cost_usd: float) -> None:
+        """Note what came of a step, and what its last attempt cost (those before it are noted as failed)."""
+        self._write({"kind": "outcome", "path": path, "result": result, "own_cost_usd": own_cost_usd})
 
     def end(self, status: str) -> None:
         """Note how the run ended."""
@@ -193,21 +194,23 @@ def _take(line: dict[str, JSON], recorded: Recorded) -> None:
         recorded.attempts[path], recorded.open[path] = number, True
     elif kind == "failed" and isinstance(number, int):
         recorded.attempts[path], recorded.open[path] = number, False
-        recorded.spent += _cost(line)
+        recorded.spent += _money(line.get("cost_usd"))
         recorded.forget_below(path)
     elif kind == "outcome" and isinstance(result := line.get("result"), dict):
         recorded.open[path] = False
         recorded.outcomes[path] = result
-        recorded.spent += float(line.get("own_cost_usd") or 0.0)
+        recorded.spent += _money(line.get("own_cost_usd"))
+        if result.get("status") == "failed":
+            recorded.forget_below(path)
 
 
-def _cost(line: Mapping[str, JSON]) -> float:
-    cost = line.get("cost_usd")
+def _money(cost: JSON) -> float:
     return float(cost) if isinstance(cost, int | float) else 0.0
 
 
 def _lock(handle: int, path: Path) -> None:
     """Lock a file for this process; the system lets go when the process ends. Raises ``RunIsBusy``."""
+    busy = RunIsBusy(f"run `{path.name.removesuffix(SUFFIX)}` is running in another process")
     try:
         if os.name == "nt":
             import msvcrt
@@ -217,8 +220,12 @@ def _lock(handle: int, path: Path) -> None:
             import fcntl
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        there = os.stat(path)
     except OSError:
-        raise RunIsBusy(f"run `{path.name.removesuffix(SUFFIX)}` is running in another process") from None
+        raise busy from None
+    here = os.fstat(handle)
+    if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):  # its owner has just finished, and removed it
+        raise busy
 
 
 def is_running(path: Path) -> bool:

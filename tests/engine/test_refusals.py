@@ -69,19 +69,6 @@ def test_a_setting_that_needs_what_is_not_built_is_refused(config: dict[str, Any
     assert refusal(flow(ask("a"), config=config)) == f"not supported by this version yet: {field}"
 
 
-def test_redaction_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """RD-1: a secret must not be printed because a part isn't built yet."""
-    data = flow(ask("a"), state={"key": "x"}, state_schema={"key": {"redact": True}, "other": {}})
-    assert refusal(data) == "not supported by this version yet: `state_schema.key.redact`"
-    monkeypatch.setenv("AGENTLOOM_REDACT_STATE_KEYS", "key")
-    assert refusal(flow(ask("a"))).startswith("redaction is not supported")
-
-
-def test_checkpoints_are_refused() -> None:
-    """CK-1: whoever asks for one must not find out after the run that there is none."""
-    assert "checkpoint" in refusal(flow(ask("a")), checkpointer=object())
-
-
 def test_all_that_is_missing_is_told_at_once() -> None:
     """Up to five, then a count."""
     steps = [ask(f"s{i}", speaker="Ann") for i in range(7)]

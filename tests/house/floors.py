@@ -34,7 +34,7 @@ FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("F3", ("agentloom.analysis",)),
     ("F4", ("agentloom.ide",)),
     ("F4a", ("agentloom.core", "agentloom.checkpointing", "agentloom.durable")),
-    ("F4b", ("agentloom.steps",)),
+    ("F4b", ("agentloom.steps", "agentloom.core.keeping")),
     ("F4c", ("agentloom.core.engine", "agentloom.core.dsl")),
     ("F5", ("agentloom_lsp",)),
     ("F6", ("agentloom.cli",)),

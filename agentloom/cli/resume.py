@@ -1,0 +1,74 @@
+"""``agentloom resume``: go on with a run from where it stopped."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, TextIO
+
+import click
+
+from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, money, pairs_of, some_name
+from agentloom.cli.stores import checkpointer_of, find_run
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
+@click.option("-p", "--provider", metavar="NAME", callback=some_name, help="Instead of the run's config.provider.")
+@click.option("-m", "--model", metavar="NAME", callback=some_name, help="Instead of the run's config.model.")
+@click.option(
+    "-b", "--budget", type=float, callback=money, metavar="USD", help="What the run may spend, with what it has spent."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
+@click.option("--stream", is_flag=True, help="Show replies while they are written.")
+@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+def command(
+    run_id: str,
+    checkpoint_dir: str | None,
+    pairs: tuple[tuple[str, Any], ...],
+    provider: str | None,
+    model: str | None,
+    budget: float | None,
+    as_json: bool,
+    stream: bool,
+    color: ColorChoice,
+) -> None:
+    """Go on with a run: RUN is its id, the beginning of it, or `latest`.
+
+    The checkpoint is what runs, not the file: steps that succeeded keep their results, all others run. Redacted keys come back
+    redacted unless --state gives them again.
+
+    Exit codes: as of `run`; 1 also for an unknown run, or a checkpoint that can't be read.
+    """
+    store = checkpointer_of(checkpoint_dir)
+    data = find_run(store, run_id)
+    from agentloom.cli.running import Output, run_to_the_end
+    from agentloom.core.loader import load_data
+    from agentloom.core.redaction import Redaction
+
+    changes = Overrides(provider, model, stream, None, budget).config()
+    data.workflow_definition["config"] = {**(data.workflow_definition.get("config") or {}), **changes}
+    given = dict(_state(data.state, pairs))
+    redacted = list(Redaction().secret_keys({**data.state, **given}))
+    if redacted:
+        names = ", ".join(f"`{name}`" for name in redacted)
+        print(f"warning: {names} came back redacted; give the value again with `--state`", file=sys.stderr)
+    document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
+    told: TextIO = sys.stderr if as_json else sys.stdout
+    output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=None)
+    result = run_to_the_end(document, given, output, store, data)
+    if as_json:
+        print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
+    else:
+        output.summarise(result)
+    raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
+
+
+def _state(state: dict[str, Any], pairs: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    from agentloom.cli.state import initial_state
+
+    whole = initial_state(state, (), pairs)
+    return {key: value for key, value in whole.items() if key != "steps"}

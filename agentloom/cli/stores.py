@@ -1,0 +1,79 @@
+"""Where runs are kept, and which one is meant: by its id, by the beginning of it, or as the latest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentloom.errors import WorkflowError
+from agentloom.similar import closest
+
+if TYPE_CHECKING:
+    from agentloom.checkpointing.base import CheckpointData
+    from agentloom.checkpointing.files import FileCheckpointer
+
+LATEST = "latest"
+
+
+def checkpointer_of(folder: str | None) -> FileCheckpointer:
+    """Return the store in a folder; without one, in that of the environment, or the usual one."""
+    from agentloom.checkpointing.files import DEFAULT_FOLDER, ENVIRONMENT, FileCheckpointer
+
+    return FileCheckpointer(Path(folder or os.environ.get(ENVIRONMENT, "").strip() or DEFAULT_FOLDER))
+
+
+def all_runs(store: FileCheckpointer) -> tuple[list[CheckpointData], list[str]]:
+    """Return every run of a store, the latest first, and what is wrong with files that can't be read."""
+    from agentloom.core.keeping import load_run
+    from agentloom.durable.journal import SUFFIX
+    from agentloom.errors import CheckpointSchemaError
+
+    try:
+        names = os.listdir(store.folder)
+    except FileNotFoundError:
+        names = []
+    except OSError as error:
+        raise WorkflowError(f"`{store.folder}` can't be read: {error.strerror}") from None
+    ids = {*store.run_ids(), *(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))}
+    found: list[CheckpointData] = []
+    problems: list[str] = []
+    for run_id in sorted(ids):
+        try:
+            found.append(load_run(store, run_id))
+        except KeyError:
+            continue
+        except CheckpointSchemaError as error:
+            problems.append(str(error))
+    found.sort(key=lambda data: (data.updated_at, data.run_id), reverse=True)
+    return found, problems
+
+
+def find_run(store: FileCheckpointer, word: str) -> CheckpointData:
+    """Return the run that a word names. Raises ``WorkflowError``, which says which runs there are."""
+    from agentloom.core.keeping import load_run
+
+    try:
+        return load_run(store, word)
+    except KeyError:
+        pass
+    runs = [run for run in all_runs(store)[0] if not is_part(run, store)]
+    if word == LATEST:
+        if not runs:
+            raise WorkflowError(f"there is no run in `{store.folder}`; `agentloom run FILE --checkpoint` keeps one")
+        return runs[0]
+    fitting = [run for run in runs if run.run_id.startswith(word)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        names = ", ".join(f"`{run.run_id}`" for run in fitting[:5])
+        raise WorkflowError(f"`{word}` begins the ids of {len(fitting)} runs: {names}; write more of it")
+    near = closest(word, [run.run_id for run in runs])
+    cure = f"did you mean `{near}`?" if near else "`agentloom runs` lists them"
+    raise WorkflowError(f"there is no run `{word}` in `{store.folder}`; {cure}")
+
+
+def is_part(run: CheckpointData, store: FileCheckpointer) -> bool:
+    """Tell whether a checkpoint is that of a subworkflow: its id is that of another run, and a step's."""
+    head, dot, _ = run.run_id.rpartition(".")
+    return bool(dot) and (store.path(head).exists())

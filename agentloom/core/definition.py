@@ -1,0 +1,100 @@
+"""A workflow as plain data, whole: as it runs, with the workflows below it in place, so that it needs no other file to run again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.core.plain import plain
+from agentloom.core.redaction import Redaction
+from agentloom.model.catalogue import Block, Shape, catalogue
+
+if TYPE_CHECKING:
+    from agentloom.model.workflow import Workflow
+
+_URL = "://"
+
+
+def definition_of(workflow: WorkflowDocument | Workflow) -> dict[str, Any]:
+    """Return a workflow's definition. Child files stand in place, and their relative paths have become absolute."""
+    if isinstance(workflow, WorkflowDocument):
+        return _inlined(workflow)
+    data: dict[str, Any] = plain(workflow.model_dump(mode="json", exclude_unset=True, by_alias=True), "workflow")
+    return data
+
+
+def _inlined(document: WorkflowDocument) -> dict[str, Any]:
+    data: dict[str, Any] = plain(document.data, "workflow")
+    for step in data.get("steps") or ():
+        child = document.children.get(step.get("id"))
+        if child is None or child.document is None or child.path is None:
+            continue
+        below = _inlined(child.document)
+        _rebase(below, catalogue().blocks[catalogue().workflow], child.path.parent)
+        step.pop("workflow_path", None)
+        step["workflow_inline"] = below
+    return data
+
+
+def _rebase(data: dict[str, Any], block: Block, folder: Path) -> None:
+    """Make the relative paths in a block absolute; they start at ``folder``."""
+    for name, value in data.items():
+        described = block.fields.get(name)
+        if described is not None:
+            data[name] = _rebased(value, described.shape, folder)
+
+
+def _rebased(value: Any, shape: Shape, folder: Path) -> Any:
+    known = catalogue()
+    if isinstance(value, str):
+        is_path = shape.mark("file") is not None and shape.mark("ref") is None
+        if is_path and value and _URL not in value and not value.startswith("data:") and "{" not in value:
+            return str(folder / value)
+        return value
+    if isinstance(value, list):
+        item = shape.item
+        return value if item is None else [_rebased(entry, item, folder) for entry in value]
+    if isinstance(value, dict):
+        chosen = known.alternative(shape, "object", value) or shape
+        block = known.step(str(value.get("type"))) if chosen.block == "step" else known.blocks.get(chosen.block or "")
+        if block is not None:
+            _rebase(value, block, folder)
+    return value
+
+
+def without_secrets(definition: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
+    """Return a definition without secrets: in `state:`, and under matching keys that the user chose (arguments, headers, inputs).
+
+    Keys of the format itself, such as `name`, are never taken for secrets: nothing could be resumed without them.
+    """
+    if not redaction:
+        return dict(definition)
+    block = catalogue().blocks[catalogue().workflow]
+    found: dict[str, Any] = {}
+    for name, value in definition.items():
+        described = block.fields.get(name)
+        found[name] = value if described is None else _clean(value, described.shape, redaction)
+    return found
+
+
+def _clean(value: Any, shape: Shape, redaction: Redaction) -> Any:
+    known = catalogue()
+    if isinstance(value, Mapping):
+        chosen = known.alternative(shape, "object", list(value)) or shape
+        if chosen.block == "step":
+            block = known.step(str(value.get("type")))
+        else:
+            block = known.blocks.get(chosen.block or "")
+        if block is None and chosen.values is not None and chosen.values.block is not None:
+            return {key: _clean(entry, chosen.values, redaction) for key, entry in value.items()}
+        if block is None:
+            return redaction.value(value)
+        return {
+            key: _clean(entry, block.fields[key].shape, redaction) if key in block.fields else entry
+            for key, entry in value.items()
+        }
+    if isinstance(value, Sequence) and not isinstance(value, str) and shape.item is not None:
+        return [_clean(entry, shape.item, redaction) for entry in value]
+    return value

@@ -1,0 +1,259 @@
+"""What a run leaves behind while it goes on and when it ends: its journal, and its checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
+from agentloom.checkpointing.files import FileCheckpointer
+from agentloom.core.plan import Plan
+from agentloom.core.redaction import Redaction
+from agentloom.core.results import JSON, StepResult, result_of
+from agentloom.durable.journal import SUFFIX, Journal, Recorded, RunIsBusy, is_running, read_journal
+from agentloom.errors import CheckpointSchemaError
+from agentloom.language.paths import Part
+
+INTERRUPTED = "interrupted"
+"""The status of a run whose process ended without a checkpoint."""
+
+
+class Keeper:
+    """Keeps one run. Without a ``checkpointer`` it keeps nothing, and only counts attempts.
+
+    ``recorded`` is what the journal of an earlier life holds, ``seed`` its checkpoint.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        checkpointer: BaseCheckpointer | None,
+        seed: CheckpointData | None = None,
+        recorded: Recorded | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self.run_id = run_id
+        self._checkpointer = checkpointer
+        self._seed = seed
+        self._journal = journal
+        self._recorded = recorded or Recorded({})
+        if seed is not None:
+            self._recorded.attempts = {**seed.attempts, **self._recorded.attempts}
+            self._recorded.outcomes = {**seed.inside, **self._recorded.outcomes}
+        self._created = seed.created_at if seed is not None else now()
+        self._outcomes: dict[str, StepResult] = {}
+
+    @property
+    def spent(self) -> float:
+        """What earlier lives of the run have spent, in US dollars."""
+        return self._recorded.spent + (self._seed.total_cost_usd if self._seed is not None else 0.0)
+
+    @property
+    def broken(self) -> OSError | None:
+        """Why the journal can't be written any more."""
+        return self._journal.broken if self._journal is not None else None
+
+    def kept(self) -> dict[str, StepResult]:
+        """Return the results that the checkpoint's state holds already: of the steps that succeeded."""
+        if self._seed is None:
+            return {}
+        found = {name: result_of({"step_id": name, **data}) for name, data in self._seed.step_results.items()}
+        return {name: result for name, result in found.items() if result.status == "success"}
+
+    def outcomes(self) -> Mapping[str, StepResult]:
+        """Return the outcomes that the journal holds, by path: those that needn't come again."""
+        return _Outcomes(self._recorded)
+
+    # --- the attempt log
+
+    def next_attempt(self, path: str) -> int:
+        """Return the number of an operation's next attempt."""
+        return self._recorded.next_attempt(path)
+
+    def started(self, path: str, number: int) -> None:
+        """Note that an attempt begins."""
+        self._recorded.attempts[path], self._recorded.open[path] = number, True
+        if self._journal is not None:
+            self._journal.started(path, number)
+
+    def failed(self, path: str, number: int, cost_usd: float, tokens: int) -> None:
+        """Note that an attempt failed, and another may follow: a child's begins with its first step."""
+        self._recorded.open[path] = False
+        self._recorded.forget_below(path)
+        for name in [name for name in self._outcomes if name.startswith(f"{path}.")]:
+            del self._outcomes[name]
+        if self._journal is not None:
+            self._journal.failed(path, number, cost_usd, tokens)
+
+    # --- outcomes
+
+    def keeper_for(self, plan: Plan, redaction: Redaction, prefix: str) -> Any:
+        """Return what keeps the outcomes of one workflow's steps, by path."""
+
+        def keep(path: str, outcome: StepResult) -> None:
+            self._recorded.open[path] = False
+            output = redaction.output(outcome.output, plan.outputs.get(outcome.step_id))
+            clean = outcome if output is outcome.output else _with_output(outcome, output)
+            self._outcomes[path] = clean
+            if self._journal is not None:
+                self._journal.outcome(path, clean.to_dict(), outcome.last_cost_usd)
+
+        return keep
+
+    def sync(self) -> None:
+        """Have what was noted written to the disk."""
+        if self._journal is not None:
+            self._journal.sync()
+
+    # --- the end
+
+    async def save(
+        self,
+        *,
+        plan: Plan,
+        definition: Mapping[str, JSON],
+        source: str | None,
+        state: Mapping[str, JSON],
+        results: Mapping[str, StepResult],
+        status: str,
+        spent: float,
+        redaction: Redaction,
+        paused: str | None = None,
+    ) -> None:
+        """Write the checkpoint, and let the journal go that it holds all of."""
+        if self._checkpointer is None:
+            return
+        data = CheckpointData(
+            workflow_name=plan.workflow,
+            run_id=self.run_id,
+            workflow_definition=dict(definition),
+            state=redaction.state(state, plan.outputs),
+            step_results={
+                name: self._clean(result, plan.outputs, redaction).to_dict() for name, result in results.items()
+            },
+            status=status,
+            completed_steps=[name for name, result in results.items() if result.status == "success"],
+            paused_step_id=paused,
+            created_at=self._created,
+            updated_at=now(),
+            total_cost_usd=spent,
+            source=source,
+            attempts=dict(self._recorded.attempts),
+            inside=self._inside(results),
+        )
+        await self._checkpointer.save(data)
+        if self._journal is not None:
+            self._journal.end(status)
+            self._journal.close(remove=True)
+            self._journal = None
+
+    def close(self) -> None:
+        """Let go of the journal without a checkpoint: it is what a resume goes on with."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def _inside(self, results: Mapping[str, StepResult]) -> dict[str, dict[str, JSON]]:
+        """Return the finished steps of child workflows whose step isn't finished."""
+        found: dict[str, dict[str, JSON]] = {}
+        earlier = {path: result_of({"step_id": "", **data}) for path, data in self._recorded.outcomes.items()}
+        for path, outcome in {**earlier, **self._outcomes}.items():
+            top, _, below = path.partition(".")
+            own = results.get(top)
+            if below and outcome.status == "success" and (own is None or own.status in ("paused", "timeout")):
+                found[path] = outcome.to_dict()
+        return found
+
+    @staticmethod
+    def _clean(result: StepResult, outputs: Mapping[str, Sequence[Part]], redaction: Redaction) -> StepResult:
+        return _with_output(result, redaction.output(result.output, outputs.get(result.step_id)))
+
+
+class _Outcomes(dict[str, StepResult]):
+    """The outcomes of an earlier life that needn't come again; read anew each time, since a failed child forgets its own."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        super().__init__()
+        self._from = recorded
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """Return the outcome at a path, if the step succeeded."""
+        data = self._from.outcomes.get(path)
+        if data is None or data.get("status") != "success":
+            return default
+        return result_of(data)
+
+
+def _with_output(result: StepResult, output: JSON) -> StepResult:
+    from dataclasses import replace
+
+    return result if output is result.output else replace(result, output=output)
+
+
+def open_keeper(
+    run_id: str,
+    checkpointer: BaseCheckpointer | None,
+    seed: CheckpointData | None,
+    header: Mapping[str, JSON],
+) -> Keeper:
+    """Return what keeps a run; with checkpoints in files, also its journal, locked for this process.
+
+    Raises ``RunIsBusy`` when another process runs this run, ``OSError`` when the journal can't be written.
+    """
+    if not isinstance(checkpointer, FileCheckpointer):
+        return Keeper(run_id, checkpointer, seed)
+    checkpointer.folder.mkdir(parents=True, exist_ok=True)
+    path = journal_of(checkpointer, run_id)
+    if seed is not None and seed.status == INTERRUPTED:
+        journal, recorded = Journal.resume(path)
+        return Keeper(run_id, checkpointer, seed, recorded, journal)
+    journal = Journal.create(path, {"begun": now(), **header})
+    if seed is not None and _moved_on(checkpointer, seed):
+        journal.close(remove=True)
+        raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile")
+    return Keeper(run_id, checkpointer, seed, None, journal)
+
+
+def _moved_on(checkpointer: FileCheckpointer, seed: CheckpointData) -> bool:
+    try:
+        return checkpointer.read(seed.run_id).updated_at != seed.updated_at
+    except (KeyError, CheckpointSchemaError):
+        return False
+
+
+def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
+    """Return what a run goes on from: its checkpoint, or what the journal holds of a run that was killed later than that.
+
+    Raises ``KeyError`` for an unknown run, ``CheckpointSchemaError`` for files that can't be read.
+    """
+    try:
+        saved: CheckpointData | None = checkpointer.read(run_id)
+    except KeyError:
+        saved = None
+    try:
+        recorded = read_journal(journal_of(checkpointer, run_id))
+    except (FileNotFoundError, CheckpointSchemaError):
+        if saved is None:
+            raise KeyError(run_id) from None
+        return saved
+    header = recorded.header
+    if saved is not None and (recorded.complete or str(header.get("begun", "")) <= saved.updated_at):
+        return saved
+    running = is_running(journal_of(checkpointer, run_id))
+    done = [path for path, result in recorded.outcomes.items() if "." not in path and result.get("status") == "success"]
+    return CheckpointData.from_dict(
+        {
+            **header,
+            "run_id": run_id,
+            "status": "running" if running else INTERRUPTED,
+            "updated_at": header.get("begun", ""),
+            "completed_steps": [*header.get("completed_steps", ()), *done],
+            "schema_version": 1,
+        }
+    )
+
+
+def journal_of(checkpointer: FileCheckpointer, run_id: str) -> Path:
+    """Return where a run's journal is kept."""
+    return checkpointer.path(run_id).with_suffix(SUFFIX)

@@ -1,0 +1,149 @@
+"""Redaction: what is secret, what stands for it, and everywhere it must not appear."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentloom.checkpointing import FileCheckpointer
+from agentloom.core.engine import WorkflowEngine
+from agentloom.core.loader import load_data
+from agentloom.core.redaction import CYCLE, Redaction, is_sentinel, sentinel
+from agentloom.providers.gateway import ProviderGateway
+from tests.engine.virtual import run_virtual
+from tests.engine.world import Script, ask, flow, sub, use
+
+SECRET = "hunter2-very-secret"
+
+
+def mark(text: str) -> str:
+    return f"<REDACTED:sha256={sha256(text.encode()).hexdigest()[:16]}>"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("x", mark("x")),
+        (None, mark("")),
+        (5, mark("5")),
+        (True, mark("True")),
+        (["a", None], [mark("a"), mark("")]),
+        ({"k": "a", 1: ["b"]}, {"k": mark("a"), "1": [mark("b")]}),
+        (mark("x"), mark("x")),
+    ],
+)
+def test_what_stands_for_a_value(value: Any, shown: Any) -> None:
+    """RD-2: the hash of its text, entry by entry, and nothing twice."""
+    assert sentinel(value) == shown
+    assert sentinel(shown) == shown
+
+
+def test_circles_end() -> None:
+    """RD-2."""
+    ring: dict[str, Any] = {"a": 1}
+    ring["self"] = ring
+    assert sentinel(ring) == {"a": mark("1"), "self": CYCLE}
+    assert Redaction(("b",)).value(ring, ("x",)) == {"a": 1, "self": CYCLE}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "secret"),
+    [
+        ("password", ("password",), True),
+        ("password", ("user", "password"), True),
+        ("user.password", ("user", "password"), True),
+        ("user.*", ("user", "name"), True),
+        ("*_key", ("api_key",), True),
+        ("Password", ("password",), False),
+        ("user", ("user", "name"), True),
+        ("name", ("names",), False),
+    ],
+)
+def test_which_keys_are_secret(pattern: str, path: tuple[str, ...], secret: bool) -> None:
+    """RD-1: a pattern is held against the key and its dotted path; what lies below a secret is one."""
+    assert Redaction((pattern,)).names(path) is secret
+
+
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_a_secret_appears_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_environment: bool) -> None:
+    """RD-3: not in the checkpoint, the definition, outputs, results; children inherit it. Steps get the real value."""
+    schema = {} if by_environment else {"token": {"redact": True}, "login.*": {"redact": True}}
+    if by_environment:
+        monkeypatch.setenv("AGENTLOOM_REDACT_STATE_KEYS", "token, login.*")
+    data = flow(
+        ask("plain", prompt="ask {state.token}", output="answer"),
+        use("login", "login", tool_args={"token": "{state.token}", "headers": {"token": SECRET}}, output="login"),
+        sub(
+            "s",
+            steps=[ask("k", prompt="{state.token}", output="token")],
+            isolated_state=True,
+            input={"token": "{state.token}"},
+            output="kid",
+        ),
+        state={"token": SECRET},
+        state_schema=schema,
+    )
+    heard: list[str] = []
+
+    class Tools:
+        async def call(self, name: str, arguments: Any) -> Any:
+            heard.append(arguments["token"])
+            return {"session": SECRET, "user": SECRET}
+
+    async def quiet(request: Any, on_delta: object) -> str:
+        heard.append(request.messages[-1].content)
+        return "fine"
+
+    async def main() -> None:
+        provider = Script({"plain": quiet, "s.k": quiet})
+        gateway = ProviderGateway()
+        gateway.register(provider)
+        store = FileCheckpointer(tmp_path)
+        engine = WorkflowEngine(load_data(data), gateway, Tools(), checkpointer=store, run_id="r")
+        result = await engine.run()
+        assert result.status == "success"
+        assert SECRET not in json.dumps(result.to_dict())
+        assert SECRET not in (tmp_path / "r.json").read_text(encoding="utf-8")
+        assert result.final_state["token"] == mark(SECRET)
+        assert result.final_state["login"]["session"] == mark(SECRET)
+
+    run_virtual(main)
+    assert heard == [f"ask {SECRET}", SECRET, SECRET] or sorted(heard) == sorted([f"ask {SECRET}", SECRET, SECRET])
+
+
+def test_the_journal_has_no_secrets_either(tmp_path: Path) -> None:
+    """RD-3, R7: what is written while the run goes on is redacted before."""
+    data = flow(
+        ask("a", prompt="x", output="token"),
+        ask("b", "a"),
+        state={"token": "old"},
+        state_schema={"token": {"redact": True}},
+    )
+    seen: list[str] = []
+
+    async def main() -> None:
+        async def secret(request: Any, on_delta: object) -> str:
+            return SECRET
+
+        async def look(request: Any, on_delta: object) -> str:
+            seen.append((tmp_path / "r.journal").read_text(encoding="utf-8"))
+            return "b"
+
+        gateway = ProviderGateway()
+        gateway.register(Script({"a": secret, "b": look}))
+        await WorkflowEngine(load_data(data), gateway, checkpointer=FileCheckpointer(tmp_path), run_id="r").run()
+
+    run_virtual(main)
+    assert SECRET not in seen[0]
+    assert mark(SECRET) in seen[0]
+
+
+def test_keys_that_came_back_redacted_are_found() -> None:
+    """RD-4: by their paths."""
+    state = {"a": mark("x"), "b": {"c": [1, mark("y")]}, "steps": {"s": {"output": mark("z")}}, "d": "<REDACTED"}
+    assert Redaction().secret_keys(state) == ["a", "b.c[1]"]
+    assert not is_sentinel("<REDACTED")
