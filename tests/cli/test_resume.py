@@ -1,0 +1,155 @@
+"""`agentloom run --checkpoint`, `runs` and `resume`, with real processes and real signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Call
+
+FLOW = """\
+name: triage
+config: {provider: mock, model: m, responses_file: rec.json}
+state: {ticket: wrong, token: hunter2}
+state_schema: {token: {redact: true}}
+steps:
+  - {id: a, type: llm_call, prompt: "a {state.ticket}", output: x}
+  - {id: b, type: tool, tool_name: shell_command, depends_on: [a], output: y, tool_args: {command: "COMMAND"}}
+  - {id: c, type: llm_call, prompt: "c {state.x} {state.token}", depends_on: [b], output: z}
+"""
+WAITS = "echo begun >> begun; sleep 60"
+QUICK = "echo done >> done"
+RECORDING = {"a": {"content": "A", "cost_usd": 0.1}, "c": {"content": "C", "cost_usd": 0.3}}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a recording."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rec.json").write_text(json.dumps(RECORDING), encoding="utf-8")
+    return tmp_path
+
+
+def begin(here: Path, start: Any) -> subprocess.Popen[bytes]:
+    """Start a run that waits in its second step, and return its process when it does."""
+    (here / "flow.yaml").write_text(FLOW.replace("COMMAND", WAITS), encoding="utf-8")
+    child = start("run", "flow.yaml", "--checkpoint", cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in child.stdout:
+        if b"b: started" in line:
+            break
+    return child  # type: ignore[no-any-return]
+
+
+def quicken(here: Path) -> None:
+    """Let the command of the kept run be quick; whoever can write there decides what a resume runs."""
+    for path in (here / ".agentloom" / "checkpoints").iterdir():
+        path.write_text(path.read_text(encoding="utf-8").replace(WAITS, QUICK), encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_was_stopped_goes_on(here: Path, call: Call, start: Any, number: int) -> None:
+    """Case: the paid result of step 1 is kept; SIGTERM and Ctrl-C leave a checkpoint and exit with 130, SIGKILL a journal."""
+    child = begin(here, start)
+    child.send_signal(number)
+    assert child.wait(20) == (130 if number != signal.SIGKILL else -signal.SIGKILL)
+    listed = call("runs").out.splitlines()
+    status = "interrupted" if number == signal.SIGKILL else "cancelled"
+    assert listed[0].split() == ["RUN", "ID", "WORKFLOW", "STATUS", "UPDATED"]
+    assert listed[1].split()[1:3] == ["triage", status]
+    quicken(here)
+    done = call("resume", "latest", "--json", "--state", "token=again")
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    assert result["status"] == "success"
+    assert result["total_cost_usd"] == pytest.approx(0.4)
+    assert "a: started" not in done.err
+    assert (here / "done").read_text() == "done\n"
+    assert call("runs").out.splitlines()[1].split()[2] == "success"
+    again = call("resume", result["run_id"][:5])
+    assert again.code == 0
+    assert "started" not in again.out
+
+
+def test_a_run_under_way_is_not_run_twice(here: Path, call: Call, start: Any) -> None:
+    """It is listed as running, and a resume is refused."""
+    child = begin(here, start)
+    run_id = call("runs").out.splitlines()[1].split()[0]
+    assert call("runs").out.splitlines()[1].split()[2] == "running"
+    done = call("resume", run_id)
+    assert done.code == 1
+    assert done.err.endswith(f"error: run `{run_id}` is running in another process\n")
+    child.kill()
+    child.wait()
+
+
+def test_what_is_printed_where(here: Path, call: Call) -> None:
+    """CLI-3, RD-4: with `--json` standard output holds the JSON alone; redacted keys are warned about."""
+    (here / "flow.yaml").write_text(FLOW.replace("COMMAND", QUICK), encoding="utf-8")
+    done = call("run", "flow.yaml", "--checkpoint", "--checkpoint-dir", "kept", "--json")
+    result = json.loads(done.out)
+    assert f"Run ID: {result['run_id']}\n" in done.err
+    assert "hunter2" not in done.out + done.err + (here / "kept" / f"{result['run_id']}.json").read_text()
+    assert call("run", "flow.yaml", "--checkpoint", "--checkpoint-dir", "kept").out.startswith("Run ID: ")
+    again = call("resume", result["run_id"], "--checkpoint-dir", "kept", "--json")
+    assert "warning: `token` came back redacted; give the value again with `--state`\n" in again.err
+    assert json.loads(again.out)["final_state"]["z"] == "C"
+    whole = json.loads(call("runs", "--checkpoint-dir", "kept", "--json").out)
+    assert [run["status"] for run in whole] == ["success", "success"]
+
+
+def test_the_budget_is_raised(here: Path, call: Call) -> None:
+    """RS-1, EX-1: over it again at once, unless the limit is."""
+    (here / "flow.yaml").write_text(FLOW.replace("COMMAND", QUICK), encoding="utf-8")
+    assert call("run", "flow.yaml", "--checkpoint", "--budget", "0.05").code == 1
+    assert call("resume", "latest").code == 1
+    done = call("resume", "latest", "--budget", "1", "--json")
+    assert (done.code, json.loads(done.out)["status"]) == (0, "success")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "it is no JSON, or not all of it"),
+        ('{"schema_version": 99}', "written by a newer agentloom"),
+        ('{"schema_version": 1, "workflow_name"', "it is no JSON"),
+    ],
+)
+def test_checkpoints_that_cannot_be_read(here: Path, call: Call, content: str, words: str) -> None:
+    """Case: a clear message, exit 1, nothing overwritten; the listing warns and goes on."""
+    folder = here / ".agentloom" / "checkpoints"
+    folder.mkdir(parents=True)
+    (folder / "abc.json").write_text(content, encoding="utf-8")
+    done = call("resume", "abc")
+    assert (done.code, done.out) == (1, "")
+    assert words in done.err
+    assert (folder / "abc.json").read_text(encoding="utf-8") == content
+    listed = call("runs")
+    assert (listed.code, listed.out) == (0, "No checkpoint runs found.\n")
+    assert words in listed.err
+
+
+@pytest.mark.parametrize("word", ["nope", "latest", "../../x", "a/b"])
+def test_runs_that_are_not_there(here: Path, call: Call, word: str) -> None:
+    """EX-1: exit 1, with what to do."""
+    done = call("resume", word)
+    assert done.code == 1
+    assert "there is no run" in done.err
+
+
+def test_one_beginning_for_two_runs(here: Path, call: Call) -> None:
+    """They are named."""
+    (here / "flow.yaml").write_text(FLOW.replace("COMMAND", QUICK), encoding="utf-8")
+    call("run", "flow.yaml", "--checkpoint")
+    folder = here / ".agentloom" / "checkpoints"
+    (first,) = folder.iterdir()
+    data = json.loads(first.read_text(encoding="utf-8"))
+    for name in ("aaa1", "aaa2"):
+        (folder / f"{name}.json").write_text(json.dumps({**data, "run_id": name}), encoding="utf-8")
+    done = call("resume", "aaa")
+    assert done.code == 1
+    assert "`aaa` begins the ids of 2 runs: `aaa" in done.err
