@@ -176,3 +176,87 @@ def made(chance: random.Random) -> str:
         if chance.random() < 0.3:
             lines.append("")
     return "\n".join(lines) + "\n"
+
+
+def made_with_children(chance: random.Random) -> str:
+    """Return a workflow some of whose steps run workflows in place: with shared and isolated state, inputs, and what comes back."""
+    keys = ["k0", "k1", "k2"]
+    lines = [
+        "name: made",
+        "config: {provider: mock, model: m}",
+        "state:",
+        "  flag: 1",
+        "  k0: start",
+        "  deep: {x: 5, y: [1, 2]}",
+    ]
+    lines.append("steps:")
+    names: list[str] = []
+    outs: list[str] = []
+    for number in range(chance.randint(3, 6)):
+        name = f"s{number}"
+        needs = chance.sample(names, min(len(names), chance.choice([0, 1, 1, 2])))
+        depends = [f"    depends_on: [{', '.join(needs)}]"] if needs else []
+        seen = [*keys, "deep.x", "deep", *outs]
+        reads = " ".join(f"{{state.{chance.choice(seen)}}}" for _ in range(chance.randint(0, 2)))
+        if chance.random() < 0.5:
+            lines += [f"  - id: {name}", "    type: llm_call", *depends, f'    prompt: "{name} {reads}"']
+            lines.append(f"    output: {chance.choice([f'v{name}', *keys])}")
+        else:
+            lines += [f"  - id: {name}", "    type: subworkflow", *depends, *_call(chance, name, seen)]
+            outs.append(f"out{name}.{chance.choice(['r0', 'r1', 'k0', 'deep'])}")
+        names.append(name)
+    return "\n".join(lines) + "\n"
+
+
+def _call(chance: random.Random, name: str, seen: list[str]) -> list[str]:
+    isolated = chance.random() < 0.6
+    lines = ["    isolated_state: true"] if isolated else []
+    given: list[str] = []
+    if isolated or chance.random() < 0.3:
+        values = [
+            '"{state.k0}"',
+            "state.deep.x",
+            '"{state.deep}"',
+            "plain words",
+            '"of {state.k0} and {state.deep.x}"',
+            "[1, {a: 2}]",
+        ]
+        given = chance.sample(["i0", "i1", "k1", "deep"], chance.randint(0, 3))
+        if given:
+            lines += ["    input:", *(f"      {key}: {chance.choice(values)}" for key in given)]
+    if chance.random() < 0.8:
+        lines.append(f"    return_keys: [{', '.join(chance.sample(['r0', 'r1', 'k0'], chance.randint(1, 3)))}]")
+    if chance.random() < 0.9:
+        lines.append(f"    output: out{name}")
+    lines += ["    workflow_inline:", "      name: kid"]
+    own = [key for key in ("d0", "k2") if chance.random() < 0.3]
+    if own:
+        lines += ["      state:", *(f"        {key}: {chance.choice(['7', 'own', '{x: 1}'])}" for key in own)]
+    lines.append("      steps:")
+    kids: list[str] = []
+    for number in range(chance.randint(1, 3)):
+        kid = chance.choice([f"c{number}", f"s{number}"])
+        if kid in kids:
+            kid = f"c{number}"
+        needs = chance.sample(kids, min(len(kids), chance.choice([0, 1, 1])))
+        known = [
+            *given,
+            *own,
+            "r0",
+            "r1",
+            *(["k0", "deep.x"] if not isolated else []),
+            *[f"steps.{k}.output" for k in needs],
+        ]
+        forms = ["{state.%s}", "{%s}", "{state.%s}"]
+        reads = " ".join(chance.choice(forms) % chance.choice(known) for _ in range(chance.randint(0, 3)))
+        lines += [f"        - id: {kid}", "          type: llm_call"]
+        if needs:
+            lines.append(f"          depends_on: [{', '.join(needs)}]")
+        text = f"{name} {number} {reads}".strip()
+        lines += (
+            [f'          prompt: "{text}"'] if chance.random() < 0.5 else ["          prompt: |", f"            {text}"]
+        )
+        if chance.random() < 0.85:
+            lines.append(f"          output: {chance.choice(['r0', 'r1', 'r0.x', 'k0', 'note'])}")
+        kids.append(kid)
+    return lines

@@ -25,7 +25,7 @@ from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.mock import MockProvider
 from agentloom.providers.recording import load_recording
 from tests.conftest import ROOT
-from tests.ide.runs import Ran, below, changed, made, read, run
+from tests.ide.runs import Ran, below, changed, made, made_with_children, read, run
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.loom.yaml"))
 HERE = "/nowhere/made.loom.yaml"
@@ -47,6 +47,34 @@ def test_made_at_random(seed: int) -> None:
             ids[start : start + count] if chance.random() < 0.6 else sorted(chance.sample(ids, count), key=ids.index)
         )
         _there_and_back(document, before, chosen, chance.random() < 0.5)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_children_made_at_random(seed: int) -> None:
+    """Subworkflows with shared and isolated state, inputs of all kinds, ids and keys that others have, too: inlined one by one."""
+    chance = random.Random(seed)
+    document = read(HERE, {HERE: made_with_children(chance)})
+    before = run(document)
+    if not document.ok or before.status != "success":
+        return
+    for step in document.steps:
+        if step.type != "subworkflow":
+            continue
+        try:
+            inlined = changed(document, inline(document, step))
+        except Refusal:
+            continue
+        after = run(inlined)
+        said = f"{step.id}\n{document.source.text}\n{inlined.source.text}"
+        assert (after.status, sorted(after.asked.values())) == (before.status, sorted(before.asked.values())), said
+        own = {name: text for name, text in before.asked.items() if "." not in name}
+        assert own.items() <= after.asked.items(), said
+        kept = {key: value for key, value in before.state.items() if key != f"out{step.id}"}
+        assert kept.items() <= after.state.items(), said
+    ids = [step.id for step in document.steps if step.id]
+    for _ in range(2):
+        start = chance.randint(0, len(ids) - 1)
+        _there_and_back(document, before, ids[start : start + chance.randint(1, 3)], chance.random() < 0.5)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

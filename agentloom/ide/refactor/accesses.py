@@ -156,6 +156,8 @@ def reads_of(document: WorkflowDocument, name: str, step: Step) -> Iterator[Acce
         if child is None or child.document is None or step.facts.data.get("return_keys") is None:
             yield Access(name, WHOLE)  # it takes a copy of the whole state, and hands it back
         else:
+            for key in step.facts.data["return_keys"]:
+                yield Access(name, (key,))  # what it doesn't write comes back as it was
             for parts in _reads_below(child.document):
                 yield Access(name, parts)
     if step.type == "agent":
@@ -171,6 +173,9 @@ def _reads_below(child: WorkflowDocument) -> Iterator[Parts]:
         for access in reads_of(child, name, step):
             if access.parts[:1] != ("steps",):  # results are a namespace of every workflow's own
                 yield access.parts
+        for write in step.facts.writes:
+            if len(write.parts) > 1:
+                yield write.parts  # it is written into what is there
 
 
 def _agent_reads(document: WorkflowDocument, agent: str) -> Iterator[Parts]:

@@ -167,6 +167,8 @@ class _Plan:
     def _check_anchors(self) -> None:
         if any(self._step(name).alias is not None for name in self.ids):
             raise Refusal("a selected step is an alias of another one")
+        if "&" not in self.document.source.text:
+            return
         items = chunks_of(self.document, steps_of(self.document)).items
         inside = {id(node) for at, item in enumerate(items) if self._at(at) in self.inside for node in walk(item.node)}
         for node in walk(self.document.tree.root):

@@ -208,6 +208,10 @@ class _Plan:
             self._place_read(read)
         for write in self.inner.writes:
             self._place_write(write)
+        whole = [read.step for read in self.outer.reads if not read.parts and read.step != self.me]
+        if self.constants and whole:
+            added = next(iter(self.constants))
+            raise Refusal(f"`{whole[0]}` reads the whole state, and `{added}` would have to be added to it")
 
     def _check_step(self) -> None:
         data = self.step.facts.data
@@ -241,6 +245,9 @@ class _Plan:
                     raise Refusal(f"`{access.step}` of the child reads the result of `{about}`, which isn't in it")
 
     def _check_text(self) -> None:
+        """Raise ``Refusal`` where an alias would lose its anchor, or mean another one."""
+        if "&" not in self.document.source.text and "&" not in self.child.source.text:
+            return
         carried = {id(node) for chunk in self._chunks.items for node in walk(chunk.node)}
         anchors = {self._name_of(node) for chunk in self._chunks.items for node in walk(chunk.node) if _anchored(node)}
         for chunk in self._chunks.items:
