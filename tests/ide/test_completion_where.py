@@ -155,7 +155,7 @@ def test_what_a_merge_key_brings_in() -> None:
 def test_a_step_is_found_by_its_place() -> None:
     """The step is the one around the cursor, also in a workflow written in place."""
     outer = at(HEAD + STEP + STEP.replace("id: a", "id: b") + "    ¦")
-    inner = at(HEAD + INLINE + "          ¦")
+    inner = at(HEAD + INLINE + "          ¦\n        - id: r\n          type: tool\n")
     assert outer.step is not None
     assert inner.step is not None
     assert (outer.step.id, inner.step.id, inner.document.head.data["name"]) == ("b", "q", "k")

@@ -19,7 +19,8 @@ class Frame:
     ``key`` or ``index`` is the entry or item being read, and ``state`` what is known of its value: nothing yet, an unquoted text that
     may go on below, a block text that may, or complete. ``names`` maps each key but that at the cursor to where its scalar value
     stands (an empty range for others); ``items`` are the places of a list's scalars, but that at the cursor; ``begins`` is where
-    the current item begins.
+    the current item begins; for a list around the cursor, it stays where the cursor's item begins, and ``follows`` is where the next
+    one does.
     """
 
     is_list: bool
@@ -29,6 +30,7 @@ class Frame:
     key: str = ""
     index: int = -1
     begins: int = -1
+    follows: int = -1
     state: State = "empty"
     names: dict[str, Span] = field(default_factory=dict)
     items: list[Span] = field(default_factory=list)

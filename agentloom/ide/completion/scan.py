@@ -178,7 +178,10 @@ class _Scan(Reading):
             top = Frame(True, column, at)
             self.frames.append(top)
         top.index += 1
-        top.begins = at
+        if self.spot is None or top not in self.spot.frames:
+            top.begins = at
+        elif top.follows < 0:
+            top.follows = at
         top.state = "empty"
 
     def _enter(self, column: int, at: int) -> None:

@@ -236,11 +236,12 @@ class _Resolving:
         """Return the step that is the current item of a list of steps."""
         document = self.document
         steps = document.tree.steps
+        last = frame.follows if frame.follows >= 0 else self.end
         if frame.flow:
             found = nearest_item(steps, self.offset)
         else:
             found = bisect_left(steps, frame.begins, key=start_of)
-        if not 0 <= found < len(steps) or start_of(steps[found]) > self.end or isinstance(steps[found].node, Alias):
+        if not 0 <= found < len(steps) or start_of(steps[found]) > last or isinstance(steps[found].node, Alias):
             return None
         at = bisect_left(document.steps, found, key=lambda step: step.index)
         return document.steps[at] if at < len(document.steps) and document.steps[at].index == found else None
