@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from agentloom.analysis.rules import (
+    attempts,
+    budget,
     collisions,
     composition,
     described,
@@ -115,7 +117,14 @@ RULES: tuple[Rule, ...] = (
     _rule("AL502", "backoff-capped-at-once", W, "step", reliability.backoff_capped_at_once),
     _rule("AL503", "permanent-status-retried", W, "step", reliability.permanent_status_retried, True),
     _rule("AL504", "retries-beyond-run-timeout", W, "document", reliability.retries_beyond_run_timeout),
+    _rule("AL505", "retry-without-effect", W, "step", attempts.retry_without_effect),
+    _rule("AL506", "side-effect-retried", H, "document", attempts.side_effect_retried, True),
+    _rule("AL507", "timeout-beyond-run", W, "document", attempts.timeout_beyond_run),
+    _rule("AL508", "multiplied-retries", I, "document", attempts.multiplied_retries),
+    _rule("AL509", "timeout-never-reached", I, "document", attempts.timeout_never_reached),
     _rule("AL510", "meaningless-duration", W, "mapping", reliability.meaningless_duration),
+    _rule("AL511", "budget-never-binds", W, "document", budget.budget_never_binds),
+    _rule("AL512", "budget-stops-everything", W, "document", budget.budget_stops_everything),
     _rule("AL701", "missing-file", E, "document", composition.missing_file, True),
     _rule("AL702", "broken-subworkflow", E, "document", composition.broken_subworkflow),
     _rule("AL703", "subworkflow-cycle", E, "document", composition.subworkflow_cycle),
