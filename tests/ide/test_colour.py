@@ -188,6 +188,12 @@ def test_expressions_over_lines() -> None:
         ),
         (H + "  - {id: a, id: b, depends_on: [c]}\n", ["step_definition a", "step_definition b", "step c"]),
         (H + "  - {id: 5, type: tool}\n", ["step_type tool"]),
+        # keys that are half typed or misspelled
+        (
+            H + "  - {id: a, type: llm_call, prom: '{x}', dependson: [b]}\n",
+            [*HEAD, "brace {", "state x", "brace }", "step b"],
+        ),
+        (H + "  - {id: a, type: llm_call, other: '{x}', '': '{x}'}\n", HEAD),
         ("", []),
         ("- [\n", []),
     ],

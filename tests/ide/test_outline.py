@@ -142,13 +142,13 @@ def test_whatever_is_half_typed_between_two_steps(typed: str) -> None:
 
 def test_case_five_thousand_steps() -> None:
     """Editor case: 20–50k lines freeze the editor. The number of symbols is limited; steps go before what stands in them."""
-    router = "  - {{id: s{0}, type: router, conditions: [{{expression: state.x, target: t}}]}}\n"
-    text = "state: {x: 1}\nsteps:\n" + "".join(router.format(n) for n in range(5_000))
-    found = outline(check(text))
+    step = "  - {{id: s{0}, type: llm_call, prompt: hi, tools: [{{name: file_read}}]}}\n"
+    document = check("state: {x: 1}\nsteps:\n" + "".join(step.format(n) for n in range(5_000)))
+    found = outline(document)
     assert len(list(every(found.symbols))) == MOST_SYMBOLS + 2  # and the two blocks around
     assert found.left_out == 5_001
     assert [symbol.kind for symbol in found.symbols[-1].children] == ["step"] * 5_000
-    few = outline(check(text), 100)
+    few = outline(document, 100)
     assert (len(few.symbols[-1].children), few.left_out) == (100, 4_900 + 1 + 100)
 
 

@@ -15,6 +15,7 @@ from agentloom.ide.colour.tokens import Pen, Token, TokenKind, in_order
 from agentloom.language.arguments import parse_argument
 from agentloom.language.template import parse_template
 from agentloom.model.catalogue import Field, catalogue
+from agentloom.similar import closest
 from agentloom.syntax.duplicates import is_merge
 from agentloom.syntax.nodes import Alias, Mapping, Node, Scalar
 
@@ -78,12 +79,21 @@ def _overlooked(facts: Facts) -> list[Leaf]:
 
 
 def _field(facts: Facts, name: str, value: Node) -> Field | None:
-    """Return what describes a field; where the step's type isn't known, the first of all types that takes such a value."""
+    """Return what describes a field, or that which is meant by half its name or a misspelled one.
+
+    Where the step's type isn't known, it is the first of all types that takes such a value.
+    """
     if facts.block is not None:
-        return facts.block.fields.get(name)
+        fields = facts.block.fields
+        meant = name if name in fields else _meant(name, fields)
+        return fields[meant] if meant is not None else None
     kind = kind_of(value)
     candidates = _any_fields().get(name, ())
     return next((field for field in candidates if field.shape.any_of or fits(kind, field.shape)), None)
+
+
+def _meant(name: str, fields: Iterable[str]) -> str | None:
+    return next((field for field in fields if name and field.startswith(name)), None) or closest(name, fields)
 
 
 @lru_cache(maxsize=1)
