@@ -10,6 +10,7 @@ from typing import Any
 from agentloom.analysis.children import ChildReader, inline_child
 from agentloom.analysis.classify import classify
 from agentloom.analysis.context import Context
+from agentloom.analysis.dataflow.tables import hand_on
 from agentloom.analysis.document import Child, Facts, FileKind, Step, WorkflowDocument
 from agentloom.analysis.graph import Graph, build_graph
 from agentloom.analysis.lower import FOUND_WORDS, collection_span, empty_head, kind_of, lower_head, lower_step
@@ -111,6 +112,8 @@ class _Parts:
             document = WorkflowDocument(
                 self.source, self.context, tree, kind, head, steps, graph, children, base=base, inline=inline
             )
+            if not inline:
+                hand_on(self.cache.last, document)
         for rule in MAPPING_RULES:
             findings.extend(finding.shift(base) for finding in _run(rule, head, head))
         for rule in DOCUMENT_RULES:

@@ -204,6 +204,12 @@ class World:
                 services = cast("Services", _Services(run_child))
                 return await subworkflow.run(op, services, cast("Attempt", _Silent()))
 
+            def recorded(self, path: str) -> None:
+                return None
+
+            def note(self, path: str, outcome: StepResult) -> None:
+                pass
+
             async def emit(self, event: RunEvent) -> None:
                 pass
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentloom.analysis.analyze import analyze
+from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.dataflow import Flow, Reaching, dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
@@ -13,6 +13,7 @@ from agentloom.text import Source
 from tests.analysis import checking
 
 HEAD = "name: w\n"
+NOTHING_GIVEN = Settings()
 
 
 def check(text: str, settings: Settings | None = None) -> WorkflowDocument:
@@ -325,3 +326,32 @@ def test_ten_thousand_ways_end() -> None:
     chain = ["m0: []", *(f"m{n}: [m{n - 1}]" for n in range(1, 130)), "end: [m129]"]
     flow = flow_of("\n".join(lines + chain))
     assert reached(flow, "end", "x").certainty in ("sometimes", "unknown")
+
+
+VERSIONS = (
+    "a: [] x\nb: [a] y <- {state.x}\nc: [b] <- {state.y}",
+    "a: [] x\nb: [a] y <- {state.x} and more\nc: [b] <- {state.y}",
+    "a: [] z\nb: [a] y <- {state.x} and more\nc: [b] <- {state.y}",
+    "a: [] x\nb: [] y <- {state.x}\nc: [b] <- {state.y}",
+    "a: [] x\nb: [a] y <- {state.x}\nc: [b] <- {state.y} {state.x} {state.w}",
+    "a: [] x\nc: [a] <- {state.y}",
+)
+
+
+def test_versions_hand_on_only_what_stays_true() -> None:
+    """With a cache, each version of a text is told what it is told without one."""
+    cache = AnalysisCache()
+    for version in (*VERSIONS, *reversed(VERSIONS), *VERSIONS[::2]):
+        text = flow_of(version).document.source.text
+        kept = checking.check(text, NOTHING_GIVEN, cache)
+        assert kept.diagnostics == checking.check(text, NOTHING_GIVEN).diagnostics
+        assert len(dataflow(kept).tables.sure) <= len(kept.steps) + 101
+
+
+def test_many_edits_keep_nothing_of_old_texts() -> None:
+    """What is remembered of steps stays as small as the file."""
+    cache = AnalysisCache()
+    for number in range(300):
+        text = flow_of(f"a: [] x\nb: [a] y <- {{state.x}} {number}").document.source.text
+        kept = checking.check(text, NOTHING_GIVEN, cache)
+        assert len(dataflow(kept).tables.sure) <= 110

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from agentloom.analysis.dataflow.declared import Declared, declared, key_of
 from agentloom.analysis.dataflow.routes import TooMany, way_around
 from agentloom.analysis.dataflow.shapes import Loss, Reaching, Writer
-from agentloom.analysis.dataflow.tables import STEPS, Key, Tables, bits, make_tables
+from agentloom.analysis.dataflow.tables import STEPS, Key, Tables, bits, tables_of
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.language.paths import Part
 
@@ -33,7 +33,7 @@ class Reach:
     def __init__(self, document: WorkflowDocument, outer: Outer | None = None) -> None:
         self.document = document
         self.outer = outer
-        self.tables: Tables = _tables(document)
+        self.tables: Tables = tables_of(document)
         self.declared: Declared = _declared(document)
         self._children: dict[int, Self | None] = {}
 
@@ -300,13 +300,6 @@ class Reach:
         found = [Writer(tables.steps[at], key, tables.layer[at], True) for at in bits(mask & upstream)]
         found.extend(Writer(tables.steps[at], key, tables.layer[at], False) for at in bits(mask & ~upstream))
         return tuple(found)
-
-
-def _tables(document: WorkflowDocument) -> Tables:
-    kept: Tables | None = document.__dict__.get("_flow_tables")
-    if kept is None:
-        kept = document.__dict__["_flow_tables"] = make_tables(document)
-    return kept
 
 
 def _declared(document: WorkflowDocument) -> Declared:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentloom.analysis.dataflow.declared import key_of
-from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.document import Facts, Step, WorkflowDocument
 from agentloom.language.expression import Expression, parse_expression
 
+BEFORE = "_flow_before"
 STEPS = "steps"
 """The state key under which the engine keeps results."""
 
@@ -43,6 +44,7 @@ class Tables:
     it; ``needed`` holds for each step the edges (as bits) that the routers above it must take for it to run, ``rivals`` for each edge those
     that can't be taken with it. ``dead`` are steps that never run. ``unsure`` are steps whose place isn't known, since something that
     they wait for, directly or not, isn't there; ``loose`` the keys that such steps write that aren't in the graph at all.
+    ``sure`` are facts of steps all of whose reads surely find a value: kept from version to version.
     """
 
     document: WorkflowDocument
@@ -63,6 +65,7 @@ class Tables:
     dead: int = 0
     unsure: int = 0
     children: int = 0
+    sure: dict[int, Facts] = field(default_factory=dict)
 
     def writers_of(self, key: Key) -> int:
         """Return the steps that write a path, something above it, or something below it."""
@@ -89,6 +92,47 @@ def bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+def tables_of(document: WorkflowDocument) -> Tables:
+    """Return a document's tables, made once; those of its last version where what they tell hasn't changed."""
+    kept: Tables | None = document.__dict__.get("_flow_tables")
+    if kept is None:
+        before: Tables | None = document.__dict__.pop(BEFORE, None)
+        kept = before if before is not None and _still_true(before, document) else make_tables(document)
+        document.__dict__["_flow_tables"] = kept
+    return kept
+
+
+def hand_on(last: WorkflowDocument | None, document: WorkflowDocument) -> None:
+    """Let a new version of a document use the tables of its last one."""
+    before = last.__dict__.get("_flow_tables") if last is not None else None
+    if before is not None:
+        document.__dict__[BEFORE] = before
+
+
+def _still_true(before: Tables, document: WorkflowDocument) -> bool:
+    """Tell whether tables of an earlier version hold for a document; if so, they are its own from now on."""
+    old = before.document
+    if len(old.steps) != len(document.steps) or old.head.data != document.head.data:
+        return False
+    if old.context.settings is not document.context.settings or old.tree.findings or document.tree.findings:
+        return False
+    for one, other in zip(old.steps, document.steps, strict=True):
+        if one.facts is not other.facts and _meaning(one) != _meaning(other):
+            return False
+    if len(before.sure) > len(document.steps) + 100:  # facts of texts that are gone
+        before.sure = {id(step.facts): step.facts for step in document.steps if id(step.facts) in before.sure}
+    before.document = document
+    before.steps = tuple(document.by_id.values())
+    return True
+
+
+def _meaning(step: Step) -> tuple[Any, ...]:
+    """Return all that the tables take from a step."""
+    data = step.facts.data
+    ways = (repr(data.get("conditions")), data.get("default")) if step.type == "router" else ()
+    return (step.id, step.type, step.needs, [write.parts for write in step.facts.writes], ways)
 
 
 def make_tables(document: WorkflowDocument) -> Tables:

@@ -66,12 +66,18 @@ def doubtful(document: WorkflowDocument) -> tuple[Doubtful, ...]:
 
 
 def _doubtful(flow: Flow) -> Iterator[Doubtful]:
+    sure = flow.tables.sure if flow.outer is None else {}
     for at, step in enumerate(flow.tables.steps):
-        for read in flow.reads(step):
-            if not read.optional and not flow.is_sure(at, read.parts):
-                reaching = flow.reaching(step, read.parts)
-                if reaching.certainty not in ("always", "declared", "unknown"):
-                    yield Doubtful(flow, read, reaching)
+        if id(step.facts) in sure:
+            continue
+        doubts = [read for read in flow.reads(step) if not read.optional and not flow.is_sure(at, read.parts)]
+        if not doubts and step.type != "subworkflow":
+            sure[id(step.facts)] = step.facts
+            continue
+        for read in doubts:
+            reaching = flow.reaching(step, read.parts)
+            if reaching.certainty not in ("always", "declared", "unknown"):
+                yield Doubtful(flow, read, reaching)
         child = flow.document.children.get(step.id or "")
         if child is not None and child.path is None:
             below = flow.child(step)
