@@ -107,14 +107,18 @@ def _inherited(document: WorkflowDocument, parent: _Inherited | None) -> _Inheri
     for at, name in enumerate(("provider", "model")):
         given = config.get(name) if isinstance(config, dict) else None
         if isinstance(given, str) and given:
-            found.append((given, f"`config.{name}`"))
+            found.append((given, f"from `config.{name}`"))
         elif parent is not None:
-            found.append((parent[at], f"the workflow around it: {parent[at + 2]}"))
+            found.append((parent[at], _from_around(parent[at + 2])))
         else:
             default = catalogue().blocks["config"].fields[name].default
-            found.append((str(default), "the default"))
+            found.append((str(default), "the default unless a workflow that runs this one sets another"))
     (provider, provider_from), (model, model_from) = found
     return _Inherited(provider, model, provider_from, model_from)
+
+
+def _from_around(origin: str) -> str:
+    return origin.replace("from `", "from the workflow around it: `", 1) if origin.startswith("from `") else origin
 
 
 def _model(document: WorkflowDocument, step: Step, inherited: _Inherited, project: Project | None) -> Iterator[Hint]:
@@ -140,13 +144,13 @@ def _model(document: WorkflowDocument, step: Step, inherited: _Inherited, projec
         if agent is None:
             return
         if isinstance(agent.get("model"), str) and agent["model"]:
-            model, model_from = agent["model"], f"the agent `{name}`"
+            model, model_from = agent["model"], f"from the agent `{name}`"
     place = _behind(step, "type")
     if place is None:
         return
     provider = _provider(model, inherited.provider)
     label = f"{model} ({provider})" if provider is not None else model
-    tooltip: list[Block] = [say("Model ", Code(model), ", from ", model_from, ".")]
+    tooltip: list[Block] = [say("Model ", Code(model), ", ", model_from, ".")]
     if provider is not None:
         tooltip.append(_served(model, provider, inherited))
     yield Hint(place, label, "model", tuple(tooltip))
@@ -165,7 +169,7 @@ def _agent(document: WorkflowDocument, name: str, project: Project | None) -> Ma
 
 def _served(model: str, provider: str, inherited: _Inherited) -> Block:
     if provider == inherited.provider:
-        return say("Provider ", Code(provider), ", from ", inherited.provider_from, "; it is tried first.")
+        return say("Provider ", Code(provider), ", ", inherited.provider_from, "; it is tried first.")
     return say(Code(inherited.provider), " doesn't serve ", Code(model), ", so ", Code(provider), " does.")
 
 

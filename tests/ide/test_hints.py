@@ -133,7 +133,8 @@ def test_models_of_agents_in_files() -> None:
 def test_models_are_explained() -> None:
     """Where each comes from."""
     assert told(H + CALL, "model") == [
-        "Model `gpt-4o-mini`, from the default.\n\nProvider `openai`, from the default; it is tried first."
+        "Model `gpt-4o-mini`, the default unless a workflow that runs this one sets another.\n\n"
+        "Provider `openai`, the default unless a workflow that runs this one sets another; it is tried first."
     ]
     inner = "    type: subworkflow\n    workflow_inline:\n      config: {model: claude-x}\n      steps: [{id: q, type: llm_call}]\n"
     assert told("config: {provider: openai}\nsteps:\n  - id: s\n" + inner, "model") == [
