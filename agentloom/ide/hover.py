@@ -83,7 +83,7 @@ def _comment(document: WorkflowDocument, offset: int) -> Hover | None:
     for code, span in codes_in(text[at:], line.start + at):
         hit = hit_at(document, offset) if span.contains(offset) else None
         if span.contains(offset) and not (hit is not None and isinstance(hit.node, Scalar)):  # no comment, but text
-            return Hover(span, names.of_rule(code))
+            return Hover(span, names.of_rule(code, document.context.settings))
     return None
 
 

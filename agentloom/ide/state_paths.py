@@ -60,7 +60,7 @@ def writers_of(document: WorkflowDocument, parts: Sequence[Part], step: Step | N
             if write.parts[:shorter] != wanted[:shorter]:
                 continue
             if choices is None:
-                choices = router_choices(document)
+                choices = router_choices(document) if any(step.type == "router" for step in document.steps) else {}
             routes = tuple(choices.get(own.id, {}).items()) if own.id is not None else ()
             found.append(Writer(own, write.parts, upstream(own), routes))
     return tuple(sorted(found, key=lambda writer: not writer.upstream))

@@ -10,6 +10,7 @@ from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import FileKind, WorkflowDocument
 from agentloom.analysis.settings import Settings
+from agentloom.diagnostics import Severity
 from agentloom.ide.hover import Hover, hover_at
 from agentloom.ide.prose.form import markdown, plain
 from agentloom.text import Source
@@ -268,6 +269,10 @@ def test_codes_in_comments() -> None:
     assert told(text.replace("AL{}", "AL204, dependency¦-cycle"))[0] == "dependency-cycle"
     assert "All codes that begin with `AL5`." in told(text.replace("AL{}", "AL¦5"))[1]
     assert "No check is called `AL999`" in told(text.replace("AL{}", "AL¦999"))[1]
+    settings = Settings(ignore=("AL5",), severity={"repeated-dependency": Severity.ERROR, "AL204": Severity.HINT})
+    assert "a warning; an error by the settings" in told(text.replace("AL{}", "AL20¦5"), settings)[1]
+    assert ", an error\n" in told(text.replace("AL{}", "AL20¦4"), settings)[1]
+    assert "a warning; left out by the settings" in told(text.replace("AL{}", "AL50¦1"), settings)[1]
     assert hovered("# a com¦ment\n" + H + A)[1] is None
 
 

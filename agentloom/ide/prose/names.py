@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentloom.analysis.rules.registry import RULES
+from agentloom.analysis.rules.registry import RULES, Rule
+from agentloom.analysis.settings import Settings
 from agentloom.diagnostics import Severity
 from agentloom.ide.prose.form import Block, Code, Inline, Items, Link, Prose, excerpt, listed, say
 from agentloom.providers.pricing import Price, PriceTable, bundled_prices
@@ -134,11 +135,11 @@ def agent_blocks(data: Mapping[str, Any]) -> list[Block]:
     return said
 
 
-def of_rule(code: str) -> Prose:
-    """Return what a code, a rule's name or a family of codes in a comment means."""
+def of_rule(code: str, settings: Settings | None = None) -> Prose:
+    """Return what a code, a rule's name or a family of codes in a comment means; ``settings`` may change what it counts for."""
     exact = next((rule for rule in RULES if code in (rule.code, rule.name)), None)
     if exact is not None:
-        level = _severity(exact.severity)
+        level = _severity(exact.severity) + _by_settings(exact, settings)
         paragraphs = [" ".join(p.split()) for p in exact.doc.strip().split("\n\n")]
         return (
             say(Code(exact.code), " ", Code(exact.name), f", {level}"),
@@ -152,6 +153,20 @@ def of_rule(code: str) -> Prose:
     if len(family) > 12:
         shown.append((f"and {len(family) - 12} more",))
     return (say("All codes that begin with ", Code(code), "."), Items(tuple(shown)))
+
+
+def _by_settings(rule: Rule, settings: Settings | None) -> str:
+    """Return what settings make of a rule; errors always show, and stay errors."""
+    if settings is None or rule.severity is Severity.ERROR:
+        return ""
+    if _named(rule, settings.ignore) or (settings.select and not _named(rule, settings.select)):
+        return "; left out by the settings"
+    severity = settings.severity.get(rule.code) or settings.severity.get(rule.name)
+    return f"; {_severity(severity)} by the settings" if severity is not None else ""
+
+
+def _named(rule: Rule, words: Iterable[str]) -> bool:
+    return any(rule.code.startswith(word) or rule.name == word for word in words)
 
 
 def _severity(severity: Severity) -> str:
