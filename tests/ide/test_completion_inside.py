@@ -248,6 +248,19 @@ def test_thousands_of_names() -> None:
     assert len(typed) < 10
 
 
+def test_each_step_of_a_workflow_written_in_place() -> None:
+    """The step at the cursor is the one that is meant, also where others follow it."""
+    inner = "".join(
+        f"        - id: q{n}\n          type: llm_call\n          prompt: '{{state.}}'\n          output: o{n}\n"
+        for n in range(3)
+    )
+    text = HEAD + "  - id: s\n    type: subworkflow\n    workflow_inline:\n      name: k\n      steps:\n" + inner
+    for number in range(3):
+        marked = text.replace("{state.}", "{state.¦}", number + 1).replace("{state.¦}", "{state.}", number)
+        own = [item.label for item in offered(marked) if item.detail == "written by this step itself"]
+        assert own == [f"o{number}"]
+
+
 def test_declared_keys_count() -> None:
     """Keys of the settings, of `state_schema` and of a comment are there like those of `state`."""
     marked = "# agentloom: state[lang]\n" + USE.replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from typing import NamedTuple
 
 from agentloom.ide.completion.frames import Frame, Kind, Spot
@@ -61,8 +62,9 @@ class Reading:
             path.pop()
         if kind == "item" and dash:
             path[-1] = self.frames[-1].index + 1
+        # Reading goes on: the frames stay as they are here, but for the keys and items that are still to come.
         self.spot = Spot(
-            kind, tuple(self.frames), tuple(path), word, region if region is not None else word, style, open_,
+            kind, tuple(map(copy, self.frames)), tuple(path), word, region if region is not None else word, style, open_,
             bool(self.frames and self.frames[-1].flow), own_line, column, colon, glued, dash, missing,
         )  # fmt: skip
 
