@@ -215,7 +215,10 @@ def test_choosing_what_is_not_upstream_adds_the_dependency() -> None:
     assert not [d for d in document_of(after).diagnostics if d.code in ("AL402", "AL408", "AL202", "AL204")]
     cycle = HEAD.replace("id: side\n    type: llm_call", "id: side\n    type: llm_call\n    depends_on: [use]")
     marked = cycle + '  - {id: use, type: llm_call, prompt: "{state.¦}"}\n'
-    assert item_of(marked, "extra").additional == ()
+    assert (item_of(marked, "extra").additional, item_of(marked, "extra").detail) == (
+        (),
+        "side, layer 2 · runs after this step",
+    )
     assert item_of(HEAD + '  - {id: use, type: llm_call, prompt: "{state.¦}"}\n', "extra").additional == ()
 
 
@@ -259,6 +262,15 @@ def test_each_step_of_a_workflow_written_in_place() -> None:
         marked = text.replace("{state.}", "{state.¦}", number + 1).replace("{state.¦}", "{state.}", number)
         own = [item.label for item in offered(marked) if item.detail == "written by this step itself"]
         assert own == [f"o{number}"]
+
+
+def test_an_agent_reads_when_its_step_runs() -> None:
+    """In an agent's text the state is that of the first step that runs it."""
+    marked = HEAD.replace("Be nice.", "'{state.¦'") + "  - {id: z, type: agent, agent: helper, depends_on: [fetch]}\n"
+    found = {item.label: item.detail for item in offered(marked)}
+    assert found["report"] == "fetch, layer 1"
+    assert found["extra"].endswith("not upstream: add `depends_on`")
+    assert labels(marked).index("report") < labels(marked).index("ticket") < labels(marked).index("extra")
 
 
 def test_declared_keys_count() -> None:

@@ -77,7 +77,7 @@ def _values(where: Where, typed: Typed) -> Iterator[Item]:
                     written,
                     "state",
                     _edit(where, typed, written),
-                    detail_of(where, known, False),
+                    detail_of(where, known),
                     rank=3,
                     filter=str(path[0]),
                     additional=dependency_edits(where, known),
@@ -98,9 +98,9 @@ def _members(where: Where, typed: Typed, chain: Chain) -> Iterator[Item]:
                 name,
                 "state",
                 _edit(where, typed, name),
-                detail_of(where, known, False),
+                detail_of(where, known),
                 about=explained(chain.parts, path),
-                rank=rank_of(known, where.step),
+                rank=rank_of(where, known),
                 additional=dependency_edits(where, known),
             )
     if chain.root == RESULTS and len(chain.parts) < 3:
@@ -139,7 +139,7 @@ def _keys(where: Where, typed: Typed, chain: Chain) -> Iterator[Item]:
         else:
             text = name if typed.quoted else f"'{name}'"
         edit = _edit(where, typed, text)
-        yield Item(text, "state", edit, detail_of(where, known, False), rank=rank_of(known, where.step))
+        yield Item(text, "state", edit, detail_of(where, known), rank=rank_of(where, known))
 
 
 def _call(where: Where, typed: Typed, name: str, called: Called, rank: int, about: tuple[str, ...]) -> Item:

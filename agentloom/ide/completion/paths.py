@@ -43,9 +43,9 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
             written,
             "state",
             _edit(where, Span(reference.span.start + lead, reference.span.end + lead), written),
-            detail_of(where, known, False),
+            detail_of(where, known),
             explained(reference.head, path),
-            rank_of(known, where.step),
+            rank_of(where, known),
             additional=dependency_edits(where, known) if reads else (),
         )
 

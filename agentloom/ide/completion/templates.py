@@ -65,9 +65,9 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
             label=written,
             kind="state",
             edit=edit,
-            detail=detail_of(where, known, False),
+            detail=detail_of(where, known),
             about=explained(reference.head, path),
-            rank=6 if results else rank_of(known, where.step) + (len(path) > 1),
+            rank=6 if results else rank_of(where, known) + (len(path) > 1),
             filter=_filter(reference, written),
             additional=(*(dependency_edits(where, known) if number < MOST_CURED else ()), *quotes),
             retrigger=results,
@@ -90,9 +90,9 @@ def _whole_values(where: Where) -> Iterator[Item]:
                 written,
                 "state",
                 whole(where, written),
-                detail_of(where, known, False),
+                detail_of(where, known),
                 explained((), path),
-                rank=rank_of(known, where.step) + 4,
+                rank=rank_of(where, known) + 4,
                 additional=dependency_edits(where, known),
             )
 

@@ -15,7 +15,7 @@ from agentloom.diagnostics import Edit
 from agentloom.ide.around import around
 from agentloom.ide.completion.where import Where
 from agentloom.ide.prose.state import writer_words
-from agentloom.ide.state_paths import RESULTS, Known, names_below
+from agentloom.ide.state_paths import RESULTS, Known, Writer, names_below
 from agentloom.language.paths import Part, format_path, is_name
 from agentloom.syntax.nodes import Alias, Mapping
 
@@ -39,7 +39,7 @@ def known_paths(where: Where, head: tuple[Part, ...], word: str = "") -> Iterato
     ``word`` is what is typed of the name. Where there are more names than anybody would look through, only those that have its letters
     in this order are given, and not more than ``MOST_NAMES``.
     """
-    document, step = where.document, where.step
+    document, step = where.document, reader_of(where)
     outer = around(where.root, document) if where.root is not None else None
     names = names_below(document, head, step, outer)
     if len(names) > MOST_NAMES:
@@ -62,24 +62,66 @@ def writable(name: Part) -> bool:
     return isinstance(name, int) or is_name(name)
 
 
-def rank_of(known: Known, step: Step | None) -> int:
-    """Return the rank of a name: what upstream steps write, then what is there from the start, then the rest."""
+def reader_of(where: Where) -> Step | None:
+    """Return the step that reads what is written at the cursor: the one it is in, or for an agent's text the first that runs the agent."""
+    if where.step is not None or where.in_step or len(where.path) < 2:
+        return where.step
+    document = where.document
+    block = document.head.block
+    field = block.fields.get(str(where.path[0])) if block is not None else None
+    mark = field.shape.mark("defines") if field is not None else None
+    if mark is None or mark.of != "agent":
+        return None
+    found: dict[str, Step] | None = document.__dict__.get("_first_readers")
+    if found is None:
+        found = document.__dict__["_first_readers"] = _first_readers(document)
+    return found.get(str(where.path[1]))
+
+
+def _first_readers(document: WorkflowDocument) -> dict[str, Step]:
+    """Return for each agent the first step that runs it."""
+    found: dict[str, Step] = {}
+    for layer in document.graph.layers:
+        for name in layer:
+            step = document.by_id[name]
+            for place in step.facts.occurrences:
+                if place.kind == "agent" and place.role == "refer":
+                    found.setdefault(place.name, step)
+    return found
+
+
+def rank_of(where: Where, known: Known) -> int:
+    """Return the rank of a name: what upstream steps write, what is there from the start, the rest, and what comes too late."""
+    step = reader_of(where)
     if any(writer.upstream and writer.step is not step for writer in known.writers):
         return 2
     if known.given or known.declared or not known.writers:
         return 3
-    return 7
+    return 7 if addable(where, known) is not None else 9
 
 
-def detail_of(where: Where, known: Known, dependency: bool) -> str:
-    """Return who writes a name and when, or what it begins as; ``dependency``: choosing it adds the one that is missing."""
-    document, step = where.document, where.step
+def addable(where: Where, known: Known) -> Writer | None:
+    """Return the first writer that the step at the cursor could wait for: one that doesn't wait for it."""
+    step, graph = reader_of(where), where.document.graph
+    for writer in known.writers:
+        other = writer.step.id
+        if writer.step is step or other is None or other not in graph.layer_of:
+            continue
+        if step is None or step.id is None or not graph.is_upstream(step.id, other):
+            return writer
+    return None
+
+
+def detail_of(where: Where, known: Known) -> str:
+    """Return who writes a name and when, or what it begins as, and what is missing for it to be there."""
+    document, step = where.document, reader_of(where)
     if known.name == RESULTS and not known.writers:
         return "results of steps"
     words: list[str] = []
     others = [writer for writer in known.writers if writer.step is not step]
     if others:
-        words.append(writer_words(document, others[0]) + (f" and {len(others) - 1} more" if len(others) > 1 else ""))
+        first = addable(where, known) or others[0]
+        words.append(writer_words(document, first) + (f" and {len(others) - 1} more" if len(others) > 1 else ""))
     elif known.writers:
         words.append("written by this step itself")
     if known.outside:
@@ -89,7 +131,8 @@ def detail_of(where: Where, known: Known, dependency: bool) -> str:
     elif known.declared:
         words.append("declared")
     elif others and not any(writer.upstream for writer in others):
-        words.append("not upstream: add `depends_on`" if dependency or _can_depend(where) else "not upstream")
+        late = addable(where, known) is None
+        words.append("runs after this step" if late else "not upstream: add `depends_on`")
     if known.origin:
         words.append(known.origin)
     return " · ".join(words)
@@ -105,11 +148,11 @@ def dependency_edits(where: Where, known: Known) -> tuple[Edit, ...]:
 
     None either where it would close a cycle, or where the edit would touch the line that is being typed.
     """
-    step, document = where.step, where.document
-    others = [writer for writer in known.writers if writer.step is not step]
-    if not others or known.given or known.declared or any(writer.upstream for writer in others):
+    step = where.step
+    if known.given or known.declared or any(writer.upstream and writer.step is not step for writer in known.writers):
         return ()
-    return add_dependency(where, document, others[0].step)
+    writer = addable(where, known)
+    return add_dependency(where, where.document, writer.step) if writer is not None else ()
 
 
 def add_dependency(where: Where, document: WorkflowDocument, needed: Step) -> tuple[Edit, ...]:
@@ -143,10 +186,6 @@ def shortened(value: Any) -> str:
     """Return a value in a few words."""
     text = _json(value) if not isinstance(value, str) or not value.strip() else " ".join(value.split())
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
-
-
-def _can_depend(where: Where) -> bool:
-    return where.step is not None and where.step.id is not None
 
 
 def _json(value: Any) -> str:
