@@ -58,6 +58,7 @@ def test_a_changed_switch_is_seen_at_once() -> None:
     with Local() as peer:
         peer.answers = {**peer.answers, "workspace/inlayHint/refresh": None}
         peer.initialize(REFRESHING)
+        peer.until(lambda message: message.get("method") == "workspace/configuration")
         peer.open(URI, TEXT)
         assert len(labels(peer)) == 3
         peer.notify("workspace/didChangeConfiguration", {"settings": {"agentloom": {"debounce": 0}}})
@@ -77,6 +78,7 @@ def test_a_client_that_cannot_be_told_is_not() -> None:
     """No request that it did not announce."""
     with Local() as peer:
         peer.initialize()
+        peer.until(lambda message: message.get("method") == "workspace/configuration")  # and is answered
         peer.open(URI, TEXT)
         peer.notify("workspace/didChangeConfiguration", {"settings": {"agentloom": {"hints": {"layer": False}}}})
         assert len(labels(peer)) == 2
