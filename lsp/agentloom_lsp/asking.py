@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.text import Source
 from agentloom_lsp import uris
 from agentloom_lsp.checking import Checked
 from agentloom_lsp.convert import Places
 from agentloom_lsp.session import Session
+
+seen: ContextVar[Source | None] = ContextVar("seen", default=None)
+"""The version of the document that the client had before it when it sent the request under way."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +34,23 @@ async def asked(session: Session, text_document: Any) -> Asked | None:
     """Return the document that a request is about, checked in its newest version; None when it isn't open, or not ours."""
     try:
         checked = await session.scheduler.now(uris.key(text_document.uri))
+    except KeyError:
+        return None
+    if checked.document is None:
+        return None
+    return Asked(checked, checked.document, Places(checked.document.lines, session.client.encoding))
+
+
+async def asked_before(session: Session, text_document: Any) -> Asked | None:
+    """Return the document that a request is about as it was when the client asked, also when more has been typed since.
+
+    For answers that the client fits to what is typed meanwhile. None when the document isn't open, or not ours.
+    """
+    text = seen.get()
+    try:
+        checked = await session.scheduler.since_now(uris.key(text_document.uri))
+        if text is not None and checked.source is not text:
+            checked = await session.check_again(text)
     except KeyError:
         return None
     if checked.document is None:

@@ -23,11 +23,12 @@ from agentloom_lsp.session import Session
 
 
 class Request(NamedTuple):
-    """One method: its handler, and the empty answer."""
+    """One method: its handler, and the empty answer. ``late``: it is answered for the text as it was, whatever was typed since."""
 
     method: str
     handle: Callable[[Session, Any], Awaitable[Any]]
     empty: Any = None
+    late: bool = False
 
 
 REQUESTS: tuple[Request, ...] = (
@@ -36,7 +37,7 @@ REQUESTS: tuple[Request, ...] = (
     Request("workspace/executeCommand", commands.execute),
     Request("textDocument/codeAction", actions.code_action),
     Request("codeAction/resolve", actions.resolve),
-    Request("textDocument/completion", completion.completion),
+    Request("textDocument/completion", completion.completion, late=True),
     Request("completionItem/resolve", completion.resolve),
     Request("textDocument/hover", hover.hover),
     Request("textDocument/documentSymbol", symbols.document_symbol),

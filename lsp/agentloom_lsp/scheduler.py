@@ -43,7 +43,8 @@ class Clock(Protocol):
 class _Job(Generic[R]):
     """What is known of one document. ``tick`` counts what happened to it; a result for an older tick is stale.
 
-    ``hurried``: somebody waits for the newest result and not for a pause.
+    ``hurried``: somebody waits for the newest result and not for a pause. ``content`` are those who wait for the result of this tick
+    or of a later one.
     """
 
     tick: int = 0
@@ -55,6 +56,7 @@ class _Job(Generic[R]):
     cost: float = 0.0
     latest: tuple[int, R] | None = None
     waiting: list[Future[R]] = field(default_factory=list)
+    content: list[tuple[int, Future[R]]] = field(default_factory=list)
 
 
 class Scheduler(Generic[R]):
@@ -105,7 +107,7 @@ class Scheduler(Generic[R]):
             job.tick += 1
             if job.timer is not None:
                 job.timer.cancel()
-            for future in job.waiting:
+            for future in (*job.waiting, *(future for _, future in job.content)):
                 future.cancel()
 
     async def next(self, key: str) -> R:
@@ -129,6 +131,19 @@ class Scheduler(Generic[R]):
             job.hurried = True
             self._check(key, job)
         return await self.next(key)
+
+    async def since_now(self, key: str) -> R:
+        """Return the result for the version that there is now, or for a newer one: what is there first, whatever is typed meanwhile.
+
+        Raises ``KeyError`` for unknown documents.
+        """
+        job = self._jobs[key]
+        if job.latest is not None and job.latest[0] == job.tick:
+            return job.latest[1]
+        future: Future[R] = asyncio.get_running_loop().create_future()
+        job.content.append((job.tick, future))
+        self._check(key, job)
+        return await future
 
     def latest(self, key: str) -> R | None:
         """Return the last result there is, stale or not."""
@@ -165,12 +180,20 @@ class Scheduler(Generic[R]):
             logger.error("a check of %s failed", key, exc_info=error)
         else:
             job.latest = (tick, future.result())
+        content = [future for wanted, future in job.content if wanted <= tick]
+        job.content = [(wanted, future) for wanted, future in job.content if wanted > tick]
+        self._settle(job, content, error)
         if tick != job.tick:
-            if job.timer is None or job.hurried:
+            if job.timer is None or job.hurried or job.content:
                 self._check(key, job)
             return
         job.hurried = False
         waiting, job.waiting = job.waiting, []
+        self._settle(job, waiting, error)
+        if error is None and job.latest is not None and job.timer is None:
+            self._deliver(key, job.latest[1])
+
+    def _settle(self, job: _Job[R], waiting: list[Future[R]], error: BaseException | None) -> None:
         for waiter in waiting:
             if waiter.done():
                 continue
@@ -178,8 +201,6 @@ class Scheduler(Generic[R]):
                 waiter.set_exception(error)
             elif job.latest is not None:
                 waiter.set_result(job.latest[1])
-        if error is None and job.latest is not None and job.timer is None:
-            self._deliver(key, job.latest[1])
 
 
 def delay_of(now: float, before: float, burst: float, cost: float) -> float:

@@ -192,6 +192,15 @@ class Session:
         self.wire.notify("window/logMessage", {"type": level, "message": f"agentloom: {words}"})
         return True
 
+    async def check_again(self, source: Source) -> Checked:
+        """Check an earlier version of an open document. Raises ``KeyError`` when it has been closed."""
+        document = self.documents.get(source.uri)
+        if document is None:
+            raise KeyError(source.uri)
+        memory = document.memory or self.new_memory()
+        shown = Shown(source, document.language_id, document.kind, memory)
+        return await self.worker.submit(lambda: self.run_check(shown))
+
     def _check_opened(self, document: Document) -> Checked:
         memory = document.memory or self.new_memory()
         return self.run_check(Shown(document.source, document.language_id, document.kind, memory))

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from typing import Any
 
 from pygls.exceptions import JsonRpcException
@@ -19,6 +18,7 @@ from pygls.protocol import LanguageServerProtocol
 
 from agentloom import __version__
 from agentloom.text import Source
+from agentloom_lsp.asking import seen
 from agentloom_lsp.client import find
 from agentloom_lsp.documents import Documents
 from agentloom_lsp.handshake import NAME
@@ -32,8 +32,6 @@ _one_at_a_time = threading.Lock()
 """The library fills in its tables when it is first used, and fails when two servers of one process have it do so at once."""
 PLACES = ("position", "range", "positions")
 """Fields of requests that mean places in the text as it was when the client asked."""
-_seen: ContextVar[Source | None] = ContextVar("seen", default=None)
-"""The version of the document that the client had before it when it sent the request under way."""
 
 
 class RequestProtocol(LanguageServerProtocol):
@@ -48,7 +46,7 @@ class RequestProtocol(LanguageServerProtocol):
     def receive(self, message: dict[str, Any]) -> None:
         """Take one message. Never raises; every request is answered."""
         number = message.get("id")
-        _seen.set(_shown(self.documents, find(message, "params.textDocument.uri")))
+        seen.set(_shown(self.documents, find(message, "params.textDocument.uri")))
         try:
             self.handle_message(self._typed(message))
         except JsonRpcException as error:
@@ -110,11 +108,12 @@ def make_protocol(session: Session) -> RequestProtocol:
 def guarded(session: Session, request: Request) -> Callable[[Any], Awaitable[Any]]:
     """Return a request's handler for this session; where it fails, it answers empty and says so once.
 
-    An answer about a place in a text that has changed meanwhile would be wrong, so it is refused with `ContentModified`.
+    An answer about a place in a text that has changed meanwhile would be wrong, so it is refused with `ContentModified`; but not
+    what the client fits to the text itself: a refused completion is a menu that doesn't open.
     """
 
     async def handle(params: Any) -> Any:
-        if _outdated(session.documents, params):
+        if not request.late and _outdated(session.documents, params):
             raise _modified()
         try:
             result = await request.handle(session, params)
@@ -130,7 +129,7 @@ def guarded(session: Session, request: Request) -> Callable[[Any], Awaitable[Any
         except (Exception, SystemExit) as error:
             session.log_once(request.method, error)
             return request.empty
-        if _outdated(session.documents, params):
+        if not request.late and _outdated(session.documents, params):
             raise _modified()
         return result
 
@@ -143,10 +142,10 @@ def _modified() -> JsonRpcException:
 
 def _outdated(documents: Documents, params: Any) -> bool:
     """Tell whether a request names places in a text that isn't there any more."""
-    seen = _seen.get()
-    if seen is None or not any(hasattr(params, name) for name in PLACES):
+    text = seen.get()
+    if text is None or not any(hasattr(params, name) for name in PLACES):
         return False
-    return _shown(documents, seen.uri) is not seen
+    return _shown(documents, text.uri) is not text
 
 
 def _shown(documents: Documents, uri: Any) -> Source | None:

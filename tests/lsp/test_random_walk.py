@@ -130,7 +130,9 @@ class Walk:
             found = self.published()
         versions = [version or 0 for version in self.peer.publishes(self.uri)]
         assert versions == sorted(versions), "a stale version was published"
-        assert self.texts[self.uri] == self.editor.text, "the server's text is another one"
+        assert self.texts[self.uri, self.peer.versions[self.uri]] == self.editor.text, (
+            "the server's text is another one"
+        )
         failures = [m["params"] for m in self.peer.seen if m.get("method") == "window/logMessage"]
         assert not failures
         self.peer.seen.clear()
@@ -172,19 +174,20 @@ def outcome(peer: Local, number: int) -> tuple[Any, int | None]:
         return None, refused.code
 
 
-TEXTS: dict[int, dict[str, str]] = {}
+Texts = dict[tuple[str, int | None], str]
+TEXTS: dict[int, Texts] = {}
 
 
-def texts_of(peer: Local) -> dict[str, str]:
+def texts_of(peer: Local) -> Texts:
     return TEXTS[id(peer)]
 
 
 def connected(encoding: str, pulls: bool, folder: Path | None = None) -> Local:
     """Return a client of a server that checks without delay, and whose texts can be looked at."""
-    texts: dict[str, str] = {}
+    texts: Texts = {}
 
     def door(source: Source, *rest: Any) -> WorkflowDocument:
-        texts[source.uri] = source.text
+        texts[source.uri, source.version] = source.text
         return analyze(source, *rest)
 
     def serve(channel: Channel) -> int:

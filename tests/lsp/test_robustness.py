@@ -278,6 +278,25 @@ def test_an_answer_about_a_place_is_never_about_another_text() -> None:
         assert peer.leave() == 0
 
 
+def test_completion_is_about_the_text_of_the_question() -> None:
+    """Typing goes on while the menu is worked out: the client fits what comes to it, and a refusal would leave the menu closed."""
+    gate = Gate()
+    with Local(gate) as peer:
+        peer.initialize()
+        peer.open(URI, BAD.replace("hi", "wait"))
+        gate.began.wait(30)
+        peer.change(URI, "    t\n", 6, 0, 6, 0)
+        number = peer.start("textDocument/completion", about(position={"line": 6, "character": 5}))
+        peer.change(URI, "em", 6, 5, 6, 5)
+        peer.change(URI, "# new\n", 0, 0, 0, 0)
+        taken(peer)
+        gate.go.set()
+        items = {item["label"]: item for item in peer.answer(number)["items"]}
+        place = {"start": {"line": 6, "character": 4}, "end": {"line": 6, "character": 5}}
+        assert items["temperature"]["textEdit"]["range"] == place
+        assert peer.leave() == 0
+
+
 def test_an_answer_about_the_whole_text_is_about_the_newest() -> None:
     """A request that names no place is answered for the text as it is now."""
     gate = Gate()

@@ -319,6 +319,31 @@ def test_who_asks_now_waits_for_one_check_at_most(run: Run) -> None:
     run(test)
 
 
+def test_who_is_content_with_what_there_was_does_not_wait_for_the_end_of_typing(run: Run) -> None:
+    """Whatever is typed after the question: the first result for that version or a newer one is the answer."""
+
+    async def test(bench: Bench) -> None:
+        bench.open()
+        bench.edit()
+        asked = asyncio.ensure_future(bench.scheduler.since_now("a"))
+        for _ in range(2):  # the check that runs is older than the question, the next one isn't
+            await asyncio.sleep(0)
+            assert not asked.done()
+            bench.edit()
+            await bench.finish()
+        assert await asked == 3
+        assert bench.started == 2
+        assert bench.delivered == []
+        bench.edit()
+        closed = asyncio.ensure_future(bench.scheduler.since_now("a"))
+        await asyncio.sleep(0)
+        bench.scheduler.closed("a")
+        with pytest.raises(asyncio.CancelledError):
+            await closed
+
+    run(test)
+
+
 def test_who_waits_gets_the_newest_version(run: Run) -> None:
     """A document that changes while somebody waits gives them the newer result, not the stale one."""
 

@@ -13,7 +13,7 @@ from agentloom.ide.completion.documentation import explain
 from agentloom.ide.completion.insertion import insertion
 from agentloom.ide.completion.items import Item, ItemKind
 from agentloom.text import Span
-from agentloom_lsp.asking import Asked, asked
+from agentloom_lsp.asking import Asked, asked, asked_before
 from agentloom_lsp.client import Client, find
 from agentloom_lsp.session import Session
 
@@ -44,7 +44,7 @@ SUGGEST = {"title": "Suggest", "command": "editor.action.triggerSuggest"}
 
 async def completion(session: Session, params: types.CompletionParams) -> dict[str, Any] | None:
     """`textDocument/completion`."""
-    found = await asked(session, params.text_document)
+    found = await asked_before(session, params.text_document)
     if found is None:
         return None
     offset = found.offset(params.position)
