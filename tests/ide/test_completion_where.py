@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agentloom.ide.completion.where import Where, where
+from agentloom.ide.hits import hit_at
+from agentloom.syntax.lines import line_end
+from agentloom.syntax.nodes import Scalar
+from agentloom.syntax.scalars import value_offset
 from tests.analysis.checking import check
 from tests.house.corpus import files
 from tests.ide.marked import opened
@@ -161,12 +165,30 @@ def test_a_step_is_found_by_its_place() -> None:
     assert (outer.step.id, inner.step.id, inner.document.head.data["name"]) == ("b", "q", "k")
 
 
-def test_every_place_of_the_examples_is_somewhere() -> None:
-    """No place of a correct text makes it raise, and every key is one of the block that was found for it."""
-    for path in files("examples"):
-        document = check(path.read_text(encoding="utf-8"))
-        for offset in range(0, len(document.source.text) + 1, 3):
+@pytest.mark.parametrize(("newline", "start"), [("\n", 0), ("\r\n", 7)])
+def test_what_is_found_without_the_parser_is_what_it_finds(newline: str, start: int) -> None:
+    """In correct files, every seventeenth place, if in a key or value: the same path, step and text as those of the parser's nodes."""
+    compared = 0
+    for path in files("examples", "tests/fixtures/rules"):
+        if "rules" in path.parts and not path.stem.startswith("good"):
+            continue
+        text = path.read_bytes().decode("utf-8").replace("\r\n", "\n").replace("\n", newline)
+        document = check(text)
+        for offset in range(start, len(text), 17):
             found = where(document, offset)
             assert found.span.start <= offset <= found.span.end
-            if found.kind == "key" and found.colon and found.block is not None:
-                assert document.source.text[slice(*found.span)] in {*found.block.fields, "<<"}
+            hit = hit_at(document, offset)
+            if hit is None or not isinstance(hit.node, Scalar) or not hit.span.start < offset < hit.span.end:
+                continue
+            if hit.node.style in ("literal", "folded") and offset <= line_end(text, hit.span.start):
+                continue
+            compared += 1
+            word = text[slice(*found.span)]
+            assert (found.step and found.step.id) == (hit.step and hit.step.id)
+            assert ((*found.path, word) if hit.is_key else found.path) == hit.path, (path.name, offset)
+            if hit.is_key:
+                assert found.kind == "key"
+            else:
+                assert found.text.value.rstrip("\n") == hit.node.value.rstrip("\n")
+                assert found.text.at == value_offset(hit.node, offset - hit.base)
+    assert compared > 500

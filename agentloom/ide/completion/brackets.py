@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agentloom.ide.completion.frames import Frame, Scan
-from agentloom.syntax.lines import DASH, FIELD, behind_blanks
+from agentloom.syntax.lines import DASH, FIELD, behind_blanks, behind_properties
 from agentloom.syntax.nodes import Style
 from agentloom.text import Span
 
@@ -83,6 +83,10 @@ class _Brackets:
                 top.begins = at
                 top.state = "empty"
             return at + 1
+        if sign in "&!" and (content := behind_properties(text, at)) > at:
+            if scan.holds(at, content - 1):
+                scan.tell("nothing")
+            return content
         if sign in "\"'" and top.state != "plain":
             return self._quoted(at)
         found = _PLAIN.match(text, at, scan.stop)
