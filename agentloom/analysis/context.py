@@ -78,7 +78,10 @@ def path_of(uri: str) -> Path | None:
     if uri.startswith("file:"):
         from urllib.parse import unquote, urlsplit  # editors only: the command line names plain paths
 
-        parts = urlsplit(uri)
+        try:
+            parts = urlsplit(uri)
+        except ValueError:
+            return None
         text = unquote(parts.path)
         if parts.netloc and parts.netloc != "localhost":
             return Path(f"//{parts.netloc}{text}")

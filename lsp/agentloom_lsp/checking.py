@@ -129,7 +129,11 @@ def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Che
         return Checked(shown.source, False, None, result_id=result_id(()))
     try:
         document = door(shown.source, context, shown.memory.cache, kind)
-        reports = Reporter(document, client, workspace.read_text, workspace.uri_of).reports()
+        reports = (
+            []  # nobody can mend the past
+            if uris.is_past(shown.source.uri)
+            else Reporter(document, client, workspace.read_text, workspace.uri_of).reports()
+        )
     except Exception:
         logger.exception("the check of %s failed", shown.source.uri)
         reports = [_crash(shown.source, client)]
@@ -149,6 +153,8 @@ def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Che
 
 def kind_of(shown: Shown, path: Path | None, context: Context) -> FileKind | None:
     """Return what kind of file a text is. A file that was ours stays ours while it is edited."""
+    if path is None and (inside := uris.path_in(shown.source.uri)) is not None:
+        path = Path(inside)  # nothing on disk, but it has a name
     language = shown.language_id.lower()
     if language and language != "agentloom" and not language.startswith("yaml"):
         named = path is not None and (path.name.lower().endswith(SUFFIXES) or matches_glob(path, context.settings))

@@ -46,15 +46,17 @@ class Document:
 
     ``memory`` is for the check alone: what it keeps from one version to the next. ``kind`` is what the file was last taken
     for: a workflow stays one while it is edited. ``kept`` is what features keep from one version to the next, by their own keys.
+    ``spellings`` are all the URIs under which it was opened and not closed yet.
     """
 
-    __slots__ = ("kept", "kind", "language_id", "lines", "memory", "source", "uri")
+    __slots__ = ("kept", "kind", "language_id", "lines", "memory", "source", "spellings", "uri")
 
     def __init__(self, uri: str, language_id: str, version: int, text: str) -> None:
         self.uri = uri
         self.language_id = language_id
         self.lines = split_lines(text)
         self.source = Source(uri, text, version)
+        self.spellings = {uri}
         self.kind: Any = None
         self.memory: Any = None
         self.kept: dict[Any, Any] = {}
@@ -110,12 +112,21 @@ class Documents:
     def open(self, uri: str, language_id: str, version: int, text: str) -> str:
         """Take a document in (a second opening replaces the first); return its key."""
         key = uris.key(uri)
-        self._by_key[key] = Document(uri, language_id, version, text)
+        document = Document(uri, language_id, version, text)
+        if key in self._by_key:
+            document.spellings |= self._by_key[key].spellings
+        self._by_key[key] = document
         return key
 
     def close(self, uri: str) -> Document | None:
-        """Let a document go; return it if it was open."""
-        return self._by_key.pop(uris.key(uri), None)
+        """Let a document go; return it if it was open. One that is open under another spelling too goes on under that one."""
+        document = self._by_key.get(uris.key(uri))
+        if document is None or document.spellings <= {uri} or uri not in document.spellings:
+            return self._by_key.pop(uris.key(uri), None)
+        document.spellings.discard(uri)
+        document.uri = min(document.spellings)
+        document.source = document.source._replace(uri=document.uri)
+        return document
 
     def get(self, uri: str) -> Document | None:
         """Return the open document that a URI names."""

@@ -108,6 +108,10 @@ class Session:
         if document is None:
             return
         key = uris.key(uri)
+        if self.documents.at(key) is document:  # still open under another spelling
+            self.publish(uri, None, ())
+            self.scheduler.opened(key)
+            return
         self.scheduler.closed(key)
         self._spread.pop(key, None)
         self._results.pop(key, None)

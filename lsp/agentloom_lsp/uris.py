@@ -9,9 +9,28 @@ from __future__ import annotations
 import ntpath
 import posixpath
 import re
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from urllib.parse import quote, unquote
 
+PAST = frozenset(
+    [
+        "git",
+        "gitfs",
+        "gitlens",
+        "review",
+        "pr",
+        "scm",
+        "vscode-scm",
+        "vscode-local-history",
+        "timeline",
+        "conflictresolution",
+        "svn",
+        "hg",
+        "fugitive",
+        "diffview",
+    ]
+)
+"""Schemes of old versions, shown beside the file of today."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _DRIVE = re.compile(r"/?([A-Za-z]):(?=[/\\]|$)")
 _KEPT = "/!$&'()*+,;=:@~-._"
@@ -29,6 +48,20 @@ def key(uri: str) -> str:
         return _file_key("", unquote(rest))
     host, slash, path = rest[2:].partition("/")
     return _file_key("" if host.lower() == "localhost" else unquote(host).lower(), unquote(slash + path))
+
+
+def path_in(uri: str) -> PurePosixPath | None:
+    """Return the path that stands in a URI of any scheme, for looking at its name; None when there is none."""
+    scheme = _SCHEME.match(uri)
+    rest = uri[scheme.end() :] if scheme else uri
+    text = unquote(re.split("[?#]", rest, maxsplit=1)[0])
+    return PurePosixPath(text) if text.strip("/") else None
+
+
+def is_past(uri: str) -> bool:
+    """Tell whether a URI means a file as it was at some time, and not one that anybody can mend."""
+    scheme = _SCHEME.match(uri)
+    return scheme is not None and scheme[1].lower() in PAST
 
 
 def path_key(path: PurePath | str) -> str:

@@ -11,6 +11,7 @@ from pygls.exceptions import JsonRpcException
 from agentloom.ide.offers import KINDS, Offer, offers
 from agentloom.ide.results import Refusal
 from agentloom.text import Span
+from agentloom_lsp import uris
 from agentloom_lsp.asking import Asked, asked
 from agentloom_lsp.client import find
 from agentloom_lsp.convert import Position
@@ -26,7 +27,7 @@ AUTOMATIC = 2
 async def code_action(session: Session, params: types.CodeActionParams) -> list[dict[str, Any]] | None:
     """`textDocument/codeAction`."""
     found = await asked(session, params.text_document)
-    if found is None or not session.client.literal_actions:
+    if found is None or not session.client.literal_actions or uris.is_past(params.text_document.uri):
         return None
     start, end = params.range.start, params.range.end
     span = found.places.span(Position(start.line, start.character), Position(end.line, end.character))
