@@ -24,7 +24,7 @@ class CheckpointData:
     ``workflow_definition`` is the workflow as it ran, overrides and child workflows included; ``source`` the file it came from, which
     its relative paths start at. ``state`` and ``step_results`` are plain data, without secrets. ``attempts`` counts what was tried, by
     path: idempotency keys go on from there. ``inside`` holds, by path, the results of finished steps of child workflows that were cut
-    short. Times are ISO 8601, UTC; money in US dollars.
+    short, ``paused_since`` since when each gate waits. Times are ISO 8601, UTC; money in US dollars.
     """
 
     workflow_name: str
@@ -41,6 +41,7 @@ class CheckpointData:
     source: str | None = None
     attempts: dict[str, int] = field(default_factory=dict)
     inside: dict[str, dict[str, Any]] = field(default_factory=dict)
+    paused_since: dict[str, str] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,6 +62,7 @@ class CheckpointData:
             "completed_steps": self.completed_steps,
             "attempts": self.attempts,
             "inside": self.inside,
+            "paused_since": self.paused_since,
         }
 
     @classmethod
@@ -91,6 +93,7 @@ class CheckpointData:
         source = data.get("source")
         attempts = data.get("attempts") or {}
         inside = data.get("inside") or {}
+        since = data.get("paused_since") or {}
         return cls(
             workflow_name=data["workflow_name"],
             run_id=data["run_id"],
@@ -106,6 +109,7 @@ class CheckpointData:
             source=source if isinstance(source, str) else None,
             attempts={str(path): n for path, n in attempts.items() if isinstance(n, int)},
             inside={str(path): dict(result) for path, result in inside.items() if isinstance(result, Mapping)},
+            paused_since={str(path): time for path, time in since.items() if isinstance(time, str)},
             schema_version=version,
         )
 

@@ -9,8 +9,9 @@ from typing import Any, TextIO
 import click
 
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, money, pairs_of, some_name
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, money, pairs_of, some_name
 from agentloom.cli.stores import checkpointer_of, find_run
+from agentloom.errors import WorkflowError
 
 
 @click.command()
@@ -22,6 +23,8 @@ from agentloom.cli.stores import checkpointer_of, find_run
 @click.option(
     "-b", "--budget", type=float, callback=money, metavar="USD", help="What the run may spend, with what it has spent."
 )
+@click.option("--approve", "decision", flag_value="approved", help="Approve the gate at which the run waits.")
+@click.option("--reject", "decision", flag_value="rejected", help="Reject it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
 @click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
@@ -32,6 +35,7 @@ def command(
     provider: str | None,
     model: str | None,
     budget: float | None,
+    decision: str | None,
     as_json: bool,
     stream: bool,
     color: ColorChoice,
@@ -45,6 +49,10 @@ def command(
     """
     store = checkpointer_of(checkpoint_dir)
     data = find_run(store, run_id)
+    if decision is not None and (data.status != "paused" or data.paused_step_id is None):
+        option = "--approve" if decision == "approved" else "--reject"
+        raise WorkflowError(f"run `{data.run_id}` doesn't wait at a gate, it is {data.status}; leave `{option}` out")
+    decisions = {data.paused_step_id: decision} if decision is not None and data.paused_step_id is not None else {}
     from agentloom.cli.running import Output, run_to_the_end
     from agentloom.core.loader import load_data
     from agentloom.core.redaction import Redaction
@@ -59,11 +67,13 @@ def command(
     document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
     told: TextIO = sys.stderr if as_json else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=None)
-    result = run_to_the_end(document, given, output, store, data)
+    result = run_to_the_end(document, given, output, store, data, decisions)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:
         output.summarise(result)
+        for line in how_to_go_on(result, checkpoint_dir):
+            print(line)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TextIO
 
@@ -19,6 +19,7 @@ from agentloom.cli.loading import load
 from agentloom.cli.state import initial_state, parse_pair
 from agentloom.cli.stores import checkpointer_of
 from agentloom.cli.tables import in_words
+from agentloom.core.results import WorkflowResult
 from agentloom.diagnostics import Severity
 from agentloom.errors import UsageError
 from agentloom.records import record
@@ -148,7 +149,21 @@ def command(
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:
         output.summarise(result)
+        if checkpoint:
+            for line in how_to_go_on(result, checkpoint_dir):
+                print(line)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
+
+
+def how_to_go_on(result: WorkflowResult, checkpoint_dir: str | None) -> Iterator[str]:
+    """Yield the commands that decide about the gate at which a run waits."""
+    if result.status != "paused":
+        return
+    where = f" --checkpoint-dir {checkpoint_dir}" if checkpoint_dir is not None else ""
+    gate = next((name for name, step in result.step_results.items() if step.status == "paused"), "")
+    yield f"It waits at `{gate}`. Decide with one of:"
+    for option in ("--approve", "--reject"):
+        yield f"  agentloom resume {result.run_id} {option}{where}"
 
 
 def checked(file: str, stdin_filename: str | None, color: ColorChoice) -> WorkflowDocument:

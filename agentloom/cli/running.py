@@ -63,8 +63,10 @@ def run_to_the_end(
     output: Output,
     checkpointer: BaseCheckpointer | None = None,
     seed: CheckpointData | None = None,
+    decisions: Mapping[str, str] | None = None,
 ) -> WorkflowResult:
-    """Run a document without errors and return the result; with ``seed``, go on with the run of that checkpoint.
+    """Run a document without errors and return the result; with ``seed``, go on with the run of that checkpoint, and with
+    ``decisions`` about its gates.
 
     Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
     """
@@ -75,7 +77,7 @@ def run_to_the_end(
         with redirect_stdout(sys.stderr) if output.told is sys.stderr else nullcontext(), closing(told):
             engine = WorkflowEngine(document, gateway, _tools(document), checkpointer, on_event=told.event)
             if seed is not None:
-                engine.go_on(seed)
+                engine.go_on(seed, decisions)
             engine.check()
             if checkpointer is not None:
                 print(f"Run ID: {engine.run_id}", file=output.told, flush=True)

@@ -28,7 +28,7 @@ from agentloom.core.redaction import Redaction, redaction_of
 from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult
 from agentloom.core.runner import Halt, Op
 from agentloom.core.state import STEPS, State
-from agentloom.errors import UnsupportedFeature, UsageError, WorkflowError
+from agentloom.errors import UsageError, WorkflowError
 from agentloom.language.paths import Part
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.steps.table import BY_TYPE
@@ -68,6 +68,7 @@ class WorkflowEngine:
         self._prepared: Prepared | None = None
         self._runs = 0
         self._seed: CheckpointData | None = None
+        self._decisions: dict[str, str] = {}
         self._redaction = Redaction()
         self._source = str(workflow.path) if isinstance(workflow, WorkflowDocument) and workflow.path else None
 
@@ -85,17 +86,17 @@ class WorkflowEngine:
 
         Raises ``InvalidWorkflow`` when the definition was changed into one that the format refuses.
         """
-        if approval_decisions:
-            raise UnsupportedFeature(
-                "approval gates are not supported by this version yet; leave `approval_decisions` out"
-            )
         document = load_data(data.workflow_definition, data.source or f"<checkpoint {data.run_id}>")
         engine = cls(document, provider_gateway, tool_registry, checkpointer, data.run_id, on_event)
-        engine.go_on(data)
+        engine.go_on(data, approval_decisions)
         return engine
 
-    def go_on(self, data: CheckpointData) -> None:
-        """Go on with the run of a checkpoint: under its id, with the results of the steps that succeeded."""
+    def go_on(self, data: CheckpointData, decisions: Mapping[str, str] | None = None) -> None:
+        """Go on with the run of a checkpoint: under its id, with the results of the steps that succeeded.
+
+        ``decisions`` are those about gates that wait, by their paths: `approved` or `rejected`.
+        """
+        self._decisions = dict(decisions or {})
         self.run_id, self._fixed_id = data.run_id, True
         self._seed = data
         self._source = data.source
@@ -182,6 +183,7 @@ class WorkflowEngine:
             status=status,
             spent=run.limits.ledger.spent,
             redaction=run.redaction,
+            paused=run.paused_at(),
         )
 
     async def _finish(self, run: _Run, done: _Done, took: float) -> WorkflowResult:
@@ -250,6 +252,8 @@ class WorkflowEngine:
             gateway=self._gateway,
             tools=self._tools,
             run_child=run_child,
+            decisions=self._decisions,
+            paused_since=keeper.paused_since,
         )
         state = run.states[prefix] = State(given)
         for name, result in kept.items():
@@ -287,6 +291,17 @@ class _Run:
         found = self.progress[prefix].results if prefix in self.progress else {}
         return {name: found[name] for name in self.prepared.plan.needs if name in found}
 
+    def paused_at(self) -> str | None:
+        """Return the path of the gate at which the run waits: the first of the file, in the innermost child."""
+        path = next((name for name, result in self.results("").items() if result.status == "paused"), None)
+        while path is not None and f"{path}." in self.progress:
+            below = self.progress[f"{path}."].results
+            inner = next((name for name, result in below.items() if result.status == "paused"), None)
+            if inner is None:
+                break
+            path = f"{path}.{inner}"
+        return path
+
 
 class _Guard:
     """Ends a run early: by its limits, or because what happens can't be written down."""
@@ -321,8 +336,10 @@ def without_secret(result: StepResult, outputs: Mapping[str, tuple[Part, ...]], 
 def outcome_of(results: Mapping[str, StepResult], halt: Halt | None, limits: Limits) -> tuple[RunStatus, str | None]:
     """Return how a run with these results ended, and what went wrong in one line.
 
-    Going over the budget outranks running out of time, and that outranks failing.
+    Waiting for a decision outranks going over the budget, that outranks running out of time, and that outranks failing.
     """
+    if halt is Halt.PAUSED:
+        return "paused", None
     if halt is Halt.BUDGET:
         return "budget_exceeded", limits.error(halt)
     if halt is Halt.TIMEOUT:

@@ -160,6 +160,8 @@ async def _layer(
         progress.results[step.id] = merged
         if merged is not outcome:
             await runner.emit(finished(prefix + step.id, merged))
+        if merged.status == "paused":
+            progress.halt = Halt.PAUSED  # outranks what else may end the run
 
 
 def _merge(step: Step, outcome: StepResult, plan: Plan, state: State) -> StepResult:

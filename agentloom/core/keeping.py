@@ -43,6 +43,7 @@ class Keeper:
             self._recorded.outcomes = {**seed.inside, **self._recorded.outcomes}
         self._created = seed.created_at if seed is not None else now()
         self._outcomes: dict[str, StepResult] = {}
+        self.paused_since: dict[str, str] = dict(seed.paused_since) if seed is not None else {}
 
     @property
     def spent(self) -> float:
@@ -96,6 +97,10 @@ class Keeper:
             output = redaction.output(outcome.output, plan.outputs.get(outcome.step_id))
             clean = outcome if output is outcome.output else _with_output(outcome, output)
             self._outcomes[path] = clean
+            if outcome.status == "paused":
+                self.paused_since.setdefault(path, now())
+            else:
+                self.paused_since.pop(path, None)
             if self._journal is not None:
                 self._journal.outcome(path, clean.to_dict(), outcome.last_cost_usd)
 
@@ -141,6 +146,7 @@ class Keeper:
             source=source,
             attempts=dict(self._recorded.attempts),
             inside=self._inside(results),
+            paused_since=self.paused_since,
         )
         await self._checkpointer.save(data)
         if self._journal is not None:

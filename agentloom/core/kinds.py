@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import field
 from hashlib import sha256
 from typing import Any, Protocol, TypeAlias
 
@@ -58,7 +59,10 @@ class ChildResult:
 
 @record()
 class Services:
-    """What every step of one workflow may use. ``provider``, ``model`` and ``stream`` are what its steps take by default."""
+    """What every step of one workflow may use. ``provider``, ``model`` and ``stream`` are what its steps take by default.
+
+    ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601).
+    """
 
     workflow: str
     provider: str
@@ -67,6 +71,8 @@ class Services:
     gateway: ProviderGateway
     tools: Tools
     run_child: RunChild
+    decisions: Mapping[str, str] = field(default_factory=dict)
+    paused_since: Mapping[str, str] = field(default_factory=dict)
 
 
 class Attempt:

@@ -38,11 +38,12 @@ Outcome: TypeAlias = StepResult
 
 
 class Halt(Enum):
-    """Why a run starts nothing more: its money or its time is over, or what happens can't be written down any more."""
+    """Why a run starts nothing more: its money or its time is over, what happens can't be written down any more, or it waits for a person."""
 
     BUDGET = "budget_exceeded"
     TIMEOUT = "timeout"
     UNKEPT = "unkept"
+    PAUSED = "paused"
 
 
 class Verdict(Enum):

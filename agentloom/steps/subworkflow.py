@@ -29,6 +29,8 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
         raise StepError("`input.steps` is reserved for step results; use another key")
     child = await services.run_child(op, handed if step.isolated_state else {**op.inputs, **handed})
     usage, cost = child.usage, child.cost_usd
+    if child.halt is Halt.PAUSED:
+        return StepResult(step.id, "paused", token_usage=usage, cost_usd=cost)
     if child.error is not None:
         return StepResult(
             step.id,

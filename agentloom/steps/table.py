@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentloom.core.kinds import Executor
-from agentloom.steps import llm_call, router, subworkflow, tool
+from agentloom.steps import approval_gate, llm_call, router, subworkflow, tool
 
-EXECUTORS: tuple[Executor, ...] = (llm_call.EXECUTOR, router.EXECUTOR, tool.EXECUTOR, subworkflow.EXECUTOR)
+EXECUTORS: tuple[Executor, ...] = (
+    llm_call.EXECUTOR,
+    router.EXECUTOR,
+    tool.EXECUTOR,
+    subworkflow.EXECUTOR,
+    approval_gate.EXECUTOR,
+)
 
 BY_TYPE: Mapping[str, Executor] = {executor.type: executor for executor in EXECUTORS}

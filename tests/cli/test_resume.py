@@ -153,3 +153,40 @@ def test_one_beginning_for_two_runs(here: Path, call: Call) -> None:
     done = call("resume", "aaa")
     assert done.code == 1
     assert "`aaa` begins the ids of 2 runs: `aaa" in done.err
+
+
+GATE = """\
+name: publish
+config: {provider: mock, model: m}
+steps:
+  - {id: ok, type: approval_gate, output: verdict}
+  - {id: end, type: llm_call, prompt: "{state.verdict}", depends_on: [ok]}
+"""
+
+
+@pytest.mark.parametrize(("option", "verdict"), [("--approve", "approved"), ("--reject", "rejected")])
+def test_a_gate_is_decided(here: Path, call: Call, option: str, verdict: str) -> None:
+    """CLI-1, RS-2: a paused run exits with 0 and says how to go on; only a run that waits takes a decision."""
+    (here / "flow.yaml").write_text(GATE, encoding="utf-8")
+    done = call("run", "flow.yaml", "--checkpoint", "--checkpoint-dir", "kept")
+    assert done.code == 0
+    run_id = done.out.splitlines()[0].removeprefix("Run ID: ")
+    assert done.out.splitlines()[-3:] == [
+        "It waits at `ok`. Decide with one of:",
+        f"  agentloom resume {run_id} --approve --checkpoint-dir kept",
+        f"  agentloom resume {run_id} --reject --checkpoint-dir kept",
+    ]
+    decided = call("resume", run_id, option, "--checkpoint-dir", "kept", "--json")
+    assert (decided.code, json.loads(decided.out)["final_state"]["verdict"]) == (0, verdict)
+    again = call("resume", run_id, option, "--checkpoint-dir", "kept")
+    assert (again.code, again.out) == (1, "")
+    assert f"doesn't wait at a gate, it is success; leave `{option}` out" in again.err
+
+
+def test_without_a_checkpoint_there_are_no_commands(here: Path, call: Call) -> None:
+    """CLI-1."""
+    (here / "flow.yaml").write_text(GATE, encoding="utf-8")
+    done = call("run", "flow.yaml")
+    assert done.code == 0
+    assert "[PAUSED] publish" in done.out
+    assert "resume" not in done.out

@@ -1,0 +1,178 @@
+"""Approval gates: pausing, deciding, deadlines, several of them, and gates inside child workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentloom.checkpointing import FileCheckpointer
+from agentloom.core.engine import WorkflowEngine
+from agentloom.core.keeping import load_run
+from agentloom.core.results import WorkflowResult
+from agentloom.errors import ProviderError
+from tests.engine.test_keeping import asked, gateway_for, run
+from tests.engine.virtual import run_virtual
+from tests.engine.world import Script, ask, flow, route, sub
+
+LONG_AGO = "2020-01-01T00:00:00+00:00"
+
+
+def gate(id: str, *after: str, **more: Any) -> dict[str, Any]:
+    return {"id": id, "type": "approval_gate", "depends_on": list(after), **more}
+
+
+async def decide(
+    store: FileCheckpointer, decisions: Mapping[str, str] | None = None, since: str | None = None
+) -> tuple[WorkflowResult, Script]:
+    """Go on with the run `r`, with decisions about gates; ``since`` makes them wait for longer."""
+    provider = Script()
+    saved = load_run(store, "r")
+    if since is not None:
+        saved.paused_since = dict.fromkeys(saved.paused_since, since)
+    engine = await WorkflowEngine.from_checkpoint(
+        saved, store, provider_gateway=gateway_for(provider), approval_decisions=decisions
+    )
+    return await engine.run(), provider
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileCheckpointer:
+    return FileCheckpointer(tmp_path / "kept")
+
+
+FLOW = flow(
+    ask("draft"),
+    ask("beside"),
+    gate("ok", "draft", output="verdict"),
+    route("r", "ok", send="state.verdict == 'approved'", default="drop"),
+    ask("send", "r"),
+    ask("drop", "r"),
+    ask("later", "beside"),
+)
+
+
+@pytest.mark.parametrize(("decision", "then"), [("approved", "send"), ("rejected", "drop")])
+def test_a_gate_pauses_the_run_and_passes_the_decision_on(store: FileCheckpointer, decision: str, then: str) -> None:
+    """AG-1: the layer's other steps finish; the gate succeeds either way, and its output is the decision."""
+
+    async def main() -> None:
+        first, provider = await run(store, FLOW)
+        assert (first.status, first.error) == ("paused", None)
+        assert {name: r.status for name, r in first.step_results.items()} == {
+            "draft": "success", "beside": "success", "ok": "paused", "later": "success",
+        }  # fmt: skip
+        saved = load_run(store, "r")
+        assert (saved.status, saved.paused_step_id) == ("paused", "ok")
+        second, provider = await decide(store, {"ok": decision})
+        assert second.status == "success"
+        assert second.final_state["verdict"] == decision
+        assert asked(provider) == [then]
+
+    run_virtual(main)
+
+
+def test_without_a_decision_it_pauses_again(store: FileCheckpointer) -> None:
+    """AG-1: and waits since the first time."""
+
+    async def main() -> None:
+        await run(store, FLOW)
+        since = load_run(store, "r").paused_since
+        result, provider = await decide(store)
+        assert (result.status, asked(provider)) == ("paused", [])
+        assert load_run(store, "r").paused_since == since
+
+    run_virtual(main)
+
+
+def test_several_gates_in_one_layer_need_one_resume_each(store: FileCheckpointer) -> None:
+    """AG-1."""
+
+    async def main() -> None:
+        await run(store, flow(gate("one"), gate("two"), ask("end", "one", "two")))
+        first = load_run(store, "r").paused_step_id
+        assert first == "one"
+        result, _ = await decide(store, {"one": "approved"})
+        assert result.status == "paused"
+        assert load_run(store, "r").paused_step_id == "two"
+        result, provider = await decide(store, {"two": "rejected"})
+        assert (result.status, asked(provider)) == ("success", ["end"])
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize(
+    ("on_timeout", "status", "output"),
+    [("approve", "success", "approved"), ("reject", "success", "rejected"), (None, "failed", None)],
+)
+def test_a_gate_that_nobody_decides(
+    store: FileCheckpointer, on_timeout: str | None, status: str, output: str | None
+) -> None:
+    """AG-2: past `timeout_seconds` it takes `on_timeout`, or fails for good; not before."""
+    more = {} if on_timeout is None else {"on_timeout": on_timeout}
+
+    async def main() -> None:
+        await run(store, flow(gate("g", timeout_seconds=60, **more), ask("end", "g")))
+        assert (await decide(store))[0].status == "paused"
+        result, _ = await decide(store, since=LONG_AGO)
+        step = result.step_results["g"]
+        assert (step.status, step.output) == (status, output)
+        if status == "failed":
+            assert (step.error, step.error_classification) == ("nobody decided within 60 s", "permanent")
+
+    run_virtual(main)
+
+
+def test_a_decision_that_is_none(store: FileCheckpointer) -> None:
+    """AG-2: permanent."""
+
+    async def main() -> None:
+        await run(store, flow(gate("g")))
+        result, _ = await decide(store, {"g": "maybe"})
+        step = result.step_results["g"]
+        assert (step.status, step.error_classification) == ("failed", "permanent")
+        assert step.error == "`maybe` is no decision; a gate takes `approved` or `rejected`"
+
+    run_virtual(main)
+
+
+def test_a_decision_may_stand_in_the_state(store: FileCheckpointer) -> None:
+    """AG-3."""
+
+    async def main() -> None:
+        result, _ = await run(store, flow(gate("g"), state={"_approval": {"g": "approved"}}))
+        assert result.step_results["g"].output == "approved"
+
+    run_virtual(main)
+
+
+def test_a_gate_inside_a_child(store: FileCheckpointer) -> None:
+    """SW-6: the parent pauses as `sub.gate`; what the child had done is kept."""
+    child = [ask("k1", output="k"), gate("g", "k1", output="said"), ask("k2", "g", prompt="{state.k} {state.said}")]
+
+    async def main() -> None:
+        first, _ = await run(store, flow(sub("s", steps=child, output="out"), ask("end", "s")))
+        assert first.status == "paused"
+        assert {name: r.status for name, r in first.step_results.items()} == {"s": "paused"}
+        assert load_run(store, "r").paused_step_id == "s.g"
+        second, provider = await decide(store, {"s.g": "approved"})
+        assert second.status == "success"
+        assert asked(provider) == ["s.k2", "end"]
+        assert provider.prompts()["s.k2"] == "k1 approved"
+        assert second.total_cost_usd == 1.5
+
+    run_virtual(main)
+
+
+def test_pausing_outranks_everything(store: FileCheckpointer) -> None:
+    """SS-1: over budget and failed, too, the run waits; a retry is no cure for waiting."""
+
+    async def main() -> None:
+        data = flow(gate("g", retry={"max_retries": 3}), ask("bad"), ask("end", "g"), config={"budget_usd": 1})
+        result, _ = await run(store, data, {"bad": ProviderError("no", status_code=400)})
+        assert result.status == "paused"
+        assert {name: r.status for name, r in result.step_results.items()} == {"g": "paused", "bad": "failed"}
+
+    run_virtual(main)
