@@ -41,11 +41,8 @@ def begin(
             return Beginning(" " + writer.flow(required))
         if required:
             return Beginning(writer.below(required, column))
-        if flow:
-            return Beginning(" {$0}", shape.block is not None or bool(shape.marks))
-        return Beginning(
-            layout.newline + " " * (column + layout.width) + "$0", shape.block is not None or bool(shape.marks)
-        )
+        known = shape.block is not None or bool(shape.marks)
+        return Beginning(" {$0}" if flow else layout.newline + " " * (column + layout.width) + "$0", known)
     if has_choices(shape):
         return Beginning(" $0", True)
     return Beginning(" " + writer.scalar(first_value(field, propose), flow))
@@ -65,12 +62,9 @@ def _list(field: Field, writer: Writer, column: int, in_line: bool, propose: Pro
         known = [*field.examples, *([field.default] if field.has_default else [])]
         example = next((e[0] for e in known if isinstance(e, list) and e), None)
         if example is not None:
-            return Beginning(
-                start
-                + writer.scalar(
-                    Bare(plain_number(example)) if isinstance(example, (int, float)) else Blank(example), False
-                )
-            )
+            number = isinstance(example, (int, float))
+            blank = Bare(plain_number(example)) if number else Blank(example)
+            return Beginning(start + writer.scalar(blank, False))
     return Beginning(start + "$0", retrigger)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from agentloom.analysis.edits.places import line_start
 from agentloom.ide.completion.items import Item, escaped, filled
 
 
@@ -44,8 +45,7 @@ def _without_blanks(text: str) -> str:
 
 def indent_before(source: str, offset: int) -> int:
     """Return how many blanks begin the line of an offset, up to it."""
-    line = max(source.rfind("\n", 0, offset), source.rfind("\r", 0, offset)) + 1
-    at = line
+    line = at = line_start(source, offset)
     while at < offset and source[at] in " \t":
         at += 1
     return at - line

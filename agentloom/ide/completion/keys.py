@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
+from agentloom.analysis.edits.places import line_start
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.beginnings import Beginning, begin
 from agentloom.ide.completion.fitting import accepts
@@ -15,10 +17,13 @@ from agentloom.ide.prose.fields import type_words
 from agentloom.ide.results import Project
 from agentloom.model.catalogue import STEP, Block, Field
 from agentloom.model.snippets import STEP_SNIPPETS
+from agentloom.syntax.nodes import Sequence
 from agentloom.syntax.quoting import quote
 from agentloom.text import Span
 
 MERGED, REQUIRED, USUAL, OTHER = 8, 1, 2, 3
+NEAR = 10
+"""Steps above and below in which it is looked how a list is written."""
 
 
 def applies(where: Where) -> bool:
@@ -50,10 +55,9 @@ def items(where: Where, project: Project | None = None) -> Iterator[Item]:
             yield from (_renamed(where, block, field, rank) for rank, field in fitting or lacking)
         return
     layout = layout_of(where.document, where.offset)
-    lists_in_line = _lists_in_line(where)
     propose = proposals(where.document, where.offset, where.step)
     for rank, field in lacking:
-        yield _added(where, block, field, rank, layout, lists_in_line, propose)
+        yield _added(where, block, field, rank, layout, propose)
 
 
 def ordered(block: Block, where: Where) -> Iterator[tuple[int, Field]]:
@@ -75,17 +79,16 @@ def excluded(field: Field, present: Iterable[str]) -> bool:
     return any(mark.kind == "excludes" and mark.of in present for mark in field.shape.marks)
 
 
-def _lists_in_line(where: Where) -> bool:
-    """Tell whether the step before, or else the one behind, writes its lists of names in brackets."""
-    step = where.step
+def _in_line_beside(where: Where, name: str) -> bool:
+    """Tell whether the nearest step above, or else below, that has this list writes it in brackets."""
+    step, steps = where.step, where.document.steps
     if step is None:
         return False
-    steps = where.document.steps
-    at = next((number for number in range(max(0, step.index - 3), len(steps)) if steps[number] is step), -1)
-    for number in [*range(at - 1, max(-1, at - 10), -1), *range(at + 1, min(len(steps), at + 10))]:
-        located = steps[number].facts.fields.get("depends_on") if 0 <= number < len(steps) else None
-        if located is not None and hasattr(located.value, "flow"):
-            return bool(located.value.flow)
+    at = bisect_left(steps, step.index, key=lambda other: other.index)
+    for number in [*range(at - 1, max(-1, at - NEAR), -1), *range(at + 1, min(len(steps), at + NEAR))]:
+        located = steps[number].facts.fields.get(name)
+        if located is not None and isinstance(located.value, Sequence):
+            return located.value.flow
     return False
 
 
@@ -95,35 +98,23 @@ def _renamed(where: Where, block: Block, field: Field, rank: int) -> Item:
     return Item(field.name, "key", Edit(where.span, name), field_detail(field), about(block, field), rank)
 
 
-def _added(
-    where: Where, block: Block, field: Field, rank: int, layout: Layout, lists_in_line: bool, propose: Propose
-) -> Item:
+def _added(where: Where, block: Block, field: Field, rank: int, layout: Layout, propose: Propose) -> Item:
     """Return the item that adds a key."""
-    writer = Writer(layout)
-    column = where.column
-    head = opening(where, layout)
+    if where.style != "plain" and not where.open:  # inside quotes that are closed: the colon comes behind them
+        behind = Span(where.span.end + 1, where.span.end + 1)
+        return Item(
+            field.name, "key", Edit(where.span, field.name), field_detail(field), about(block, field), rank,
+            additional=(Edit(behind, ": "),),
+        )  # fmt: skip
+    column = where.column + 2 if where.dash else where.column
     if where.kind == "value" and not where.flow:
         column = value_column(where, layout)
-    elif where.dash:
-        column += 2
-    plain_list = field.shape.item is not None and not field.shape.item.block and not field.shape.item.any_of
-    begun = begin(field, writer, column, where.flow, propose, lists_in_line and plain_list)
-    additional: tuple[Edit, ...] = ()
-    name = field.name
-    text = begun.text
-    if where.style != "plain":  # inside quotes
-        mark = '"' if where.style == "double" else "'"
-        if where.open:
-            name += mark
-        else:
-            end = where.span.end + 1
-            tail = text.replace("$0", "") if "$0" in text else ":"
-            additional = (Edit(Span(end, end), ":" + tail.rstrip() + " "),)
-            return Item(
-                field.name, "key", Edit(where.span, name), field_detail(field), about(block, field), rank,
-                additional=additional,
-            )  # fmt: skip
-    written = head + name + ":" + text + closing(where)
+    item = field.shape.item
+    names = item is not None and item.block is None and not item.any_of
+    in_line = names and _in_line_beside(where, field.name)
+    begun = begin(field, Writer(layout), column, where.flow, propose, in_line)
+    quotes = {"double": '"', "single": "'"}.get(where.style, "")
+    written = opening(where, layout) + field.name + quotes + ":" + begun.text + closing(where)
     return _item(where, block, field, rank, written, begun)
 
 
@@ -186,12 +177,16 @@ def value_column(where: Where, layout: Layout) -> int:
     """Return the column of the keys of a mapping that begins as a value."""
     if where.own_line:
         return where.column
+    return line_column(where) + layout.width
+
+
+def line_column(where: Where) -> int:
+    """Return the column of the first key on the line of the cursor."""
     source, start = where.source, where.span.start
-    line = max(source.rfind("\n", 0, start), source.rfind("\r", 0, start)) + 1
-    content = line
-    while source[content : content + 1] in ("-", " ", "\ufeff") and content < start:
+    line = content = line_start(source, start)
+    while content < start and source[content] in "- \ufeff":
         content += 1
-    return content - line - source.startswith("\ufeff", line) + layout.width
+    return content - line - source.startswith("\ufeff", line)
 
 
 def closing(where: Where) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.edits.places import column_of
 from agentloom.ide.completion.items import escaped
 from agentloom.syntax.nodes import Mapping as MappingNode
 from agentloom.syntax.nodes import Sequence as SequenceNode
@@ -43,24 +44,19 @@ def layout_of(document: WorkflowDocument, offset: int) -> Layout:
     if not isinstance(top, MappingNode) or top.flow or not top.entries:
         return Layout(newline=newline)
     base = document.base
-    margin = _column(text, base + top.entries[0].key.span.start)
+    margin = column_of(text, base + top.entries[0].key.span.start)
     width = dashes = -1
     for entry in top.entries:
         value = entry.value
         if isinstance(value, MappingNode) and not value.flow and value.entries and width < 0:
-            width = _column(text, base + value.entries[0].key.span.start) - margin
+            width = column_of(text, base + value.entries[0].key.span.start) - margin
         elif isinstance(value, SequenceNode) and not value.flow:
             start = base + value.span.start
             if text.startswith("-", start):
-                dashes = _column(text, start) - margin
+                dashes = column_of(text, start) - margin
     if width <= 0:
         width = dashes if dashes > 0 else 2
     return Layout(min(width, 8), dashes if 0 <= dashes <= 8 else width, newline)
-
-
-def _column(text: str, offset: int) -> int:
-    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    return offset - start - (1 if start == 0 and text.startswith("\ufeff") else 0)
 
 
 def with_blanks(data: Any) -> Any:

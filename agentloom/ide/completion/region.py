@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.edits.places import column_of, line_start
 from agentloom.ide.completion.frames import Frame
 from agentloom.syntax.nodes import Mapping, Scalar
 from agentloom.syntax.tree import Placed
@@ -24,8 +25,8 @@ def region_of(document: WorkflowDocument, offset: int, start: int) -> tuple[int,
         return start, [root]
     if top.flow:
         root.column, root.key = -1, VIRTUAL
-        return _line_start(text, top.span.start), [root]
-    root.column = _column(text, top.entries[0].key.span.start)
+        return line_start(text, top.span.start), [root]
+    root.column = column_of(text, top.entries[0].key.span.start)
     at, key = start, ""
     for entry in top.entries:
         name = entry.key.value if isinstance(entry.key, Scalar) else ""
@@ -41,9 +42,9 @@ def region_of(document: WorkflowDocument, offset: int, start: int) -> tuple[int,
             dash = _dash_before(text, start_of(placed), at)
             if dash >= at:
                 root.key, root.state = key, "done"
-                line = _line_start(text, dash)
-                return line, [root, Frame(True, _column(text, dash), dash, index=found - 1, begins=dash)]
-    return _line_start(text, at), [root]
+                line = line_start(text, dash)
+                return line, [root, Frame(True, column_of(text, dash), dash, index=found - 1, begins=dash)]
+    return line_start(text, at), [root]
 
 
 def start_of(placed: Placed) -> int:
@@ -57,7 +58,7 @@ def nearest_item(steps: tuple[Placed, ...], offset: int) -> int:
 
 def _dash_before(text: str, at: int, least: int) -> int:
     """Return the dash of the block item whose content begins at ``at``; -1 for items in brackets."""
-    line = _line_start(text, at)
+    line = line_start(text, at)
     while line >= least:
         content = line
         while content < at and text[content] in " \t\ufeff":
@@ -66,21 +67,5 @@ def _dash_before(text: str, at: int, least: int) -> int:
             return content
         if line == 0 or (text[content : content + 1] not in ("#", "\r", "\n", "&", "!") and content < at):
             return -1
-        line = _line_start(text, line - 1)
+        line = line_start(text, line - 1)
     return -1
-
-
-def _line_start(text: str, offset: int) -> int:
-    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-
-
-def line_end_of(text: str, offset: int) -> int:
-    end = text.find("\n", offset)
-    end = len(text) if end < 0 else end
-    carriage = text.find("\r", offset, end)
-    return end if carriage < 0 else carriage
-
-
-def _column(text: str, offset: int) -> int:
-    start = _line_start(text, offset)
-    return offset - start - (1 if start == 0 and text.startswith("\ufeff") else 0)

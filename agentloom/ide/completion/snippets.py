@@ -8,7 +8,7 @@ from typing import Any
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.ide.completion.beginnings import needed
 from agentloom.ide.completion.items import Item
-from agentloom.ide.completion.keys import closing, placed
+from agentloom.ide.completion.keys import closing, line_column, placed
 from agentloom.ide.completion.known_names import Propose, proposals
 from agentloom.ide.completion.layout import Blank, Layout, Writer, layout_of, with_blanks
 from agentloom.ide.completion.where import Where
@@ -82,8 +82,7 @@ def _whole(where: Where, layout: Layout, label: str, data: Mapping[str, Any], bl
             text = f"[{text}]"
         text += closing(where._replace(kind="key"))
     elif where.kind == "value":  # behind the colon of a key
-        line = _line_indent(where)
-        column = line + layout.dashes
+        column = line_column(where) + layout.dashes
         glue = layout.newline + " " * column + "- "
         text = writer.mapping(data, column + 2)
     else:
@@ -95,15 +94,6 @@ def _whole(where: Where, layout: Layout, label: str, data: Mapping[str, Any], bl
         label, "snippet", edit, "insert a whole step" if rank == STEPS else "insert",
         ("block", block.name), rank, snippet=True, additional=extra,
     )  # fmt: skip
-
-
-def _line_indent(where: Where) -> int:
-    source, start = where.source, where.span.start
-    line = max(source.rfind("\n", 0, start), source.rfind("\r", 0, start)) + 1
-    content = line
-    while content < start and source[content] in "- \ufeff":
-        content += 1
-    return content - line - source.startswith("\ufeff", line)
 
 
 def _steps_below(where: Where, layout: Layout, propose: Propose) -> Iterator[Item]:

@@ -46,11 +46,9 @@ def _scalar(raw: str, style: Style, unclosed: bool, region: Span) -> Scalar:
     found = compose(source)
     if not isinstance(found, Failure) and isinstance(found.node, Scalar) and found.node.style == style:
         node = found.node
-        if (
-            style == "plain" and len(node.raw) < len(raw) and raw.startswith(node.raw)
-        ):  # blanks behind it, which the cursor may be behind
-            value = node.value + raw[len(node.raw) :]
-            return Scalar(region, value, style, raw)
+        if style == "plain" and len(node.raw) < len(raw) and raw.startswith(node.raw):
+            # The cursor may be behind the blanks that follow, which may become a part of the text.
+            return Scalar(region, node.value + raw[len(node.raw) :], style, raw)
         return Scalar(region, node.value, style, raw)
     if style == "plain":
         return Scalar(region, raw, style, raw)

@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.edits.places import line_end, line_start
 from agentloom.ide.completion.frames import Frame, Kind, Spot
-from agentloom.ide.completion.region import VIRTUAL, line_end_of, nearest_item, region_of, start_of
+from agentloom.ide.completion.region import VIRTUAL, nearest_item, region_of, start_of
 from agentloom.ide.completion.scan import scan
 from agentloom.ide.completion.text_at import TextAt, text_at
 from agentloom.ide.hits import item_shape
@@ -110,7 +111,7 @@ def where(document: WorkflowDocument, offset: int) -> Where:
     if document.kind is None or offset > body.end or (body.extra >= 0 and offset >= body.end):
         return nothing
     if offset < body.start:
-        line = text[max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1 : offset]
+        line = text[line_start(text, offset) : offset]
         if line.strip("\ufeff \t"):
             return nothing._replace(kind="comment") if "#" in line else nothing
     if (empty := _EMPTY_BRACES.fullmatch(text, body.start, body.end)) and offset == empty.end(1):
@@ -182,7 +183,7 @@ class _Resolving:
 
     def _braced(self, frame: Frame) -> Where:
         text = self.document.source.text
-        line = line_end_of(text, self.offset)
+        line = line_end(text, self.offset)
         region = Span(frame.start, frame.start + len(text[frame.start : line].rstrip(" \t")))
         if self.spot.flow and self.spot.frames[0].flow:
             region = Span(frame.start, self.spot.span.end)
