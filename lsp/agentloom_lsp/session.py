@@ -44,6 +44,8 @@ class Session:
         self.documents = Documents()
         self.bell = Bell()
         self.progresses: dict[Any, Progress] = {}
+        self.configurations = 0
+        """How many were sent or asked for: the answer to an older question counts no more."""
         self.watched: set[Path] = set()
         self.reading: Callable[[Iterable[Path]], None] = lambda files: None
         """Called with the files that a document asks for."""

@@ -91,6 +91,7 @@ def did_change_configuration(session: Session, params: Any) -> None:
     """`workspace/didChangeConfiguration`: what is sent along counts, else the client is asked."""
     sent = find(params, "settings")
     if find(sent, SECTION) is not None or not session.client.configuration:
+        session.configurations += 1
         session.configure(sent)
     else:
         ask_for_configuration(session)
@@ -106,12 +107,14 @@ def did_cancel_progress(session: Session, params: Any) -> None:
 def ask_for_configuration(session: Session) -> None:
     """Ask the client for its configuration, if it can be asked; anything but a proper answer means the defaults."""
     if session.client.configuration:
-        items = [{"section": SECTION}]
-        session.ask("workspace/configuration", {"items": items}, lambda answer: _answered(session, answer))
+        session.configurations += 1
+        number, items = session.configurations, [{"section": SECTION}]
+        session.ask("workspace/configuration", {"items": items}, lambda answer: _answered(session, number, answer))
 
 
-def _answered(session: Session, answer: Any) -> None:
-    session.configure(answer[0] if isinstance(answer, list) and answer else None)
+def _answered(session: Session, number: int, answer: Any) -> None:
+    if number == session.configurations:  # else the client has sent, or was asked for, a newer one
+        session.configure(answer[0] if isinstance(answer, list) and answer else None)
 
 
 def _means_settings(session: Session, key: str) -> bool:
