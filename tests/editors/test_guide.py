@@ -69,6 +69,13 @@ def test_the_code_for_vs_code_is_code(tmp_path: Path) -> None:
     assert "{ language: 'yaml' }" in code
 
 
+def test_settings_for_vs_code_name_an_option() -> None:
+    """It is written with its whole name."""
+    settings = data("VS Code")
+    assert read_options(settings)[1] == []
+    assert {name for name in settings if name.startswith("agentloom.")} <= {f"agentloom.{one.name}" for one in OPTIONS}
+
+
 def named(table: Any, path: str = "") -> Iterator[str]:
     """Yield the dotted names of the values in nested tables."""
     for key, value in table.items():
