@@ -68,7 +68,7 @@ def offers(
 
 def in_text(document: WorkflowDocument, edits: tuple[Edit, ...]) -> Changes:
     """Return edits of a document's own text as changes."""
-    return (TextEdits(document.source, edits),)
+    return (TextEdits(document.source, tuple(sorted(edits))),)
 
 
 def _fixes(document: WorkflowDocument, span: Span) -> Iterator[Offer]:

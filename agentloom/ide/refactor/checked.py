@@ -9,26 +9,38 @@ from pathlib import Path
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.diagnostics import Edit, apply_edits
+from agentloom.diagnostics import Diagnostic, Edit, Severity, apply_edits
 from agentloom.ide.results import Changes, NewFile, Refusal, TextEdits
 from agentloom.syntax.values import plain_value
 from agentloom.text import Source
 
 
-def after(document: WorkflowDocument, edits: Iterable[Edit], made: Iterable[NewFile] = ()) -> WorkflowDocument:
+def after(
+    document: WorkflowDocument,
+    edits: Iterable[Edit],
+    made: Iterable[NewFile] = (),
+    known: Iterable[Diagnostic] | None = None,
+) -> WorkflowDocument:
     """Return the checked document that edits make, with new files beside it as if they were there already.
 
-    Raises ``Refusal`` when the result has findings that weren't there before, in the file or in a new one.
+    Raises ``Refusal`` when the result has findings that weren't there before, in the file or in a new one. ``known`` are those of
+    texts that come in; notes (of severity information) may then be new, since what was declared there is not declared here.
     """
     source = document.source
     files = {file.path: file.text for file in made}
     result = _analyze(document, Source(source.uri, apply_edits(source.text, edits)), files)
-    more = Counter(d.code for d in result.diagnostics) - Counter(d.code for d in document.diagnostics)
-    told = [d for d in result.diagnostics if d.code in more]
+    found = list(result.diagnostics)
     for path, text in files.items():
-        told.extend(_analyze(document, Source(str(path), text), files).diagnostics)
-    if told:
-        raise Refusal(f"the result would have a fault that isn't there now: {told[0].code} {told[0].message}")
+        found.extend(_analyze(document, Source(str(path), text), files).diagnostics)
+    before = Counter(d.code for d in (*document.diagnostics, *(known or ())))
+    more = Counter(d.code for d in found) - before
+    # A note that each file has once may be there twice.
+    notes = {code for code in more if before[code] or known is not None}
+    told = next(
+        (d for d in found if d.code in more and not (d.severity is Severity.INFORMATION and d.code in notes)), None
+    )
+    if told is not None:
+        raise Refusal(f"the result would have a fault that isn't there now: {told.code} {told.message}")
     return result
 
 

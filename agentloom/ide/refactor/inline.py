@@ -58,7 +58,7 @@ def inline(document: WorkflowDocument, step: Step, project: Project | None = Non
     plan = _Plan(document, step)
     plan.check()
     edits = plan.edits()
-    result = after(document, edits)
+    result = after(document, edits, known=plan.child.diagnostics)
     found = {name: frozenset(needs) for name, needs in result.graph.dependencies.items()}
     if found != plan.expected:
         raise Refusal("the order of the steps would change")
