@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,13 @@ import pytest
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
 from agentloom.analysis.document import FileKind, WorkflowDocument
+from agentloom.analysis.rules.registry import RULES
 from agentloom.analysis.settings import Settings
 from agentloom.diagnostics import Severity
 from agentloom.ide.hover import Hover, hover_at
+from agentloom.ide.prose.fields import of_field
 from agentloom.ide.prose.form import markdown, plain
+from agentloom.model.catalogue import catalogue
 from agentloom.text import Source
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from tests.ide.marked import cut
@@ -89,6 +93,20 @@ def test_a_key_leads_to_its_page() -> None:
         text, found = hovered(marked)
         assert found is not None, text
         assert f"]({page}#{section})" in markdown(found.prose)
+
+
+def test_every_link_leads_to_a_heading() -> None:
+    """The page on workflow files has a section for every block that a key may be in; the rules have pages."""
+    page = Path("docs/workflow-files.md").read_text(encoding="utf-8")
+    headings = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in re.findall(r"(?m)^#+ (.+)$", page)}
+    for block in catalogue().blocks.values():
+        for field in block.fields.values():
+            said = markdown(of_field(block, field))
+            (anchor,) = re.findall(r"workflow-files\.md#([\w-]+)\)", said)
+            assert anchor in headings, (block.name, field.name)
+            assert field.description in said
+    for rule in RULES:
+        assert Path("docs/rules", rule.url.rpartition("/")[2]).exists()
 
 
 def test_a_step_where_it_is_named() -> None:
