@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.outcomes import schema_of
 from agentloom.ide.owners import text_of
 from agentloom.language.paths import Part
-from agentloom.model.catalogue import catalogue
 
 MOST_DEPTH = 20
 
@@ -39,30 +38,6 @@ def shape_of_result(document: WorkflowDocument, step: Step) -> Shape:
     name = text_of(step.facts.block, step.facts.data, "tool")
     returns = getattr(document.context.tools.get(name or ""), "returns", None)
     return shape_of_schema(returns) if isinstance(returns, Mapping) else NOTHING
-
-
-def schema_of(step: Step) -> Mapping[str, Any] | None:
-    """Return the JSON Schema that a step's reply must fit."""
-    block, data = step.facts.block, step.facts.data
-    for name, key in _schema_places(block.name) if block is not None else ():
-        value = data.get(name)
-        found = value.get(key) if isinstance(value, dict) else None
-        if isinstance(found, dict):
-            return found
-    return None
-
-
-@cache
-def _schema_places(block: str) -> tuple[tuple[str, str], ...]:
-    """Return where a step of a block may say what its reply must fit: a field, and the key in it that holds the JSON Schema."""
-    known = catalogue().blocks
-    found: list[tuple[str, str]] = []
-    for name, field in known[block].fields.items():
-        inner = known.get(field.shape.block) if field.shape.block is not None else None
-        for key, described in inner.fields.items() if inner is not None else ():
-            if described.shape.mark("json_schema"):
-                found.append((name, key))
-    return tuple(found)
 
 
 def shape_of_child(child: WorkflowDocument | None, return_keys: Any) -> Shape:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from agentloom.analysis.outcomes import texts_at
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.items import Item
 from agentloom.ide.completion.marks import mark_of
 from agentloom.ide.completion.variables import dependency_edits, detail_of, explained, known_paths, rank_of
 from agentloom.ide.completion.where import Where
 from agentloom.ide.expressions import Chain, Typed, typed_at
-from agentloom.ide.known_texts import texts_at
 from agentloom.ide.prose.calls import ROOTS, WORDS
 from agentloom.ide.results import Project
 from agentloom.ide.state_paths import RESULTS, initial_value, writers_of

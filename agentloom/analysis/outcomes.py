@@ -1,15 +1,21 @@
-"""Texts that a state path can only be: what a status, a router, a gate or a reply's schema allows. Nothing where that isn't certain."""
+"""What a step can give back, as far as the file says: the JSON Schema of its reply, and the texts that it can only be.
+
+Rules and editors ask here alike. Nothing is said where it isn't certain.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from agentloom.analysis.dataflow import dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
-from agentloom.ide.result_shapes import schema_of
-from agentloom.ide.state_paths import RESULTS, initial_value, writers_of
-from agentloom.language.paths import MISSING, Part
+from agentloom.language.paths import MISSING, Part, get
+from agentloom.model.catalogue import catalogue
 
+STEPS = "steps"
+"""The state key under which the engine keeps results."""
 STATUSES = ("success",)
 """What `steps.<id>.status` can be: of a step that failed or didn't run there is nothing."""
 DECISIONS = ("approved", "rejected")
@@ -19,7 +25,7 @@ DECISIONS = ("approved", "rejected")
 def texts_at(document: WorkflowDocument, parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
     """Yield the texts that a path can be, each with where it comes from."""
     head = tuple(parts)
-    if head[:1] == (RESULTS,):
+    if head[:1] == (STEPS,):
         step = document.by_id.get(str(head[1])) if len(head) > 1 else None
         if step is None or len(head) < 3:
             return
@@ -28,10 +34,14 @@ def texts_at(document: WorkflowDocument, parts: Sequence[Part]) -> Iterator[tupl
         elif head[2] == "output":
             yield from ((text, f"from `{step.id}`") for text in texts_of(step, head[3:]) or ())
         return
-    if initial_value(document, head) not in (MISSING, None):
+    state = document.head.data.get("state")
+    if not head or (isinstance(state, dict) and get(state, head) not in (MISSING, None)):
         return
+    flow = dataflow(document)
+    if flow.declared.origin(head) not in (None, "state"):
+        return  # given from outside
     found: dict[str, str] = {}
-    for writer in writers_of(document, head, None):
+    for writer in flow.writers(head):
         if writer.parts != head[: len(writer.parts)]:
             return
         texts = texts_of(writer.step, head[len(writer.parts) :])
@@ -62,6 +72,30 @@ def texts_of(step: Step, parts: Sequence[Part]) -> tuple[str, ...] | None:
     if not isinstance(choices, list) or not choices:
         return None
     return tuple(choice for choice in choices if isinstance(choice, str)) or None
+
+
+def schema_of(step: Step) -> Mapping[str, Any] | None:
+    """Return the JSON Schema that a step's reply must fit."""
+    block, data = step.facts.block, step.facts.data
+    for name, key in _schema_places(block.name) if block is not None else ():
+        value = data.get(name)
+        found = value.get(key) if isinstance(value, dict) else None
+        if isinstance(found, dict):
+            return found
+    return None
+
+
+@cache
+def _schema_places(block: str) -> tuple[tuple[str, str], ...]:
+    """Return where a step of a block may say what its reply must fit: a field, and the key in it that holds the JSON Schema."""
+    known = catalogue().blocks
+    found: list[tuple[str, str]] = []
+    for name, field in known[block].fields.items():
+        inner = known.get(field.shape.block) if field.shape.block is not None else None
+        for key, described in inner.fields.items() if inner is not None else ():
+            if described.shape.mark("json_schema"):
+                found.append((name, key))
+    return tuple(found)
 
 
 def _waits(key: str) -> bool:
