@@ -133,7 +133,9 @@ def test_a_step_where_it_is_named() -> None:
     ("marked", "word", "said"),
     [
         ("{state.re¦port.body}", "report", "`fetch`, layer 1 of 3"),
-        ("{state.report.bo¦dy}", "body", "`fetch`, layer 1 of 3, as `report`"),
+        ("{state.report.bo¦dy}", "body", "`fetch`, layer 1 of 3, as `report`: text"),
+        ("{state.report.no¦pe}", "nope", "as `report`, which holds `status_code`, `headers`, `body`"),
+        ("{state.rep¦ort}", "report", "layer 1 of 3, holds `status_code`, `headers`, `body`"),
         ("{state.tick¦et}", "ticket", "Set in `state`: `My invoice`"),
         ("{tick¦et}", "ticket", "Set in `state`: `My invoice`"),
         ("{state.user.na¦me}", "name", "Set in `state`: `Ann`"),

@@ -14,6 +14,7 @@ from agentloom.analysis.edits.places import has_anchor
 from agentloom.diagnostics import Edit
 from agentloom.ide.around import around
 from agentloom.ide.completion.where import Where
+from agentloom.ide.prose.names import KINDS
 from agentloom.ide.prose.state import writer_words
 from agentloom.ide.state_paths import RESULTS, Known, Writer, names_below
 from agentloom.language.paths import Part, format_path, is_name
@@ -134,7 +135,7 @@ def detail_of(where: Where, known: Known) -> str:
         late = addable(where, known) is None
         words.append("runs after this step" if late else "not upstream: add `depends_on`")
     if known.origin:
-        words.append(known.origin)
+        words.append(KINDS.get(known.origin, known.origin))
     return " · ".join(words)
 
 

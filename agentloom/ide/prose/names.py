@@ -14,7 +14,7 @@ from agentloom.providers.pricing import Price, PriceTable, bundled_prices
 from agentloom.providers.table import BY_NAME, ProviderSpec, home_of
 
 _SERVED = {"prefix": "Models whose names begin with ", "contains": "Models whose names contain "}
-_KINDS = {
+KINDS = {
     "string": "text",
     "integer": "whole number",
     "number": "number",
@@ -23,6 +23,7 @@ _KINDS = {
     "object": "mapping",
     "null": "null",
 }
+"""JSON Schema's types in words."""
 
 
 def of_model(name: str, provider: str | None = None, prices: PriceTable | None = None) -> Prose:
@@ -202,7 +203,7 @@ def _schema_words(schema: Mapping[str, Any]) -> str:
         return " or ".join(dict.fromkeys(_schema_words(part) for part in either if isinstance(part, Mapping)))
     kinds = schema.get("type")
     listed_kinds = kinds if isinstance(kinds, (list, tuple)) else [kinds]
-    return " or ".join(_KINDS[kind] for kind in listed_kinds if isinstance(kind, str) and kind in _KINDS) or "anything"
+    return " or ".join(KINDS[kind] for kind in listed_kinds if isinstance(kind, str) and kind in KINDS) or "anything"
 
 
 def _value(value: Any) -> Inline:

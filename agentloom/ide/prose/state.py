@@ -11,7 +11,9 @@ from agentloom.analysis.dataflow.declared import Origin
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.ide.around import Around
 from agentloom.ide.prose.form import Block, Code, Inline, Items, Prose, excerpt, listed, say
+from agentloom.ide.prose.names import KINDS
 from agentloom.ide.prose.steps import layer_words, of_step
+from agentloom.ide.result_shapes import below, shape_of_result
 from agentloom.ide.state_paths import Writer, initial_value, writers_of
 from agentloom.language.paths import MISSING, Part, PathFault, format_path, parse_path
 
@@ -124,6 +126,7 @@ def _writer(
         said.append(f", {layer}")
     if writer.parts != parts:
         said.extend((", as ", Code(format_path(writer.parts))))
+    said.extend(_held(document, writer, parts))
     if writer.routes:
         said.extend((", if ", *_routes(writer)))
     if step is not None and own is step:
@@ -131,6 +134,28 @@ def _writer(
     elif step is not None and not writer.upstream:
         said.append("; not upstream of this step")
     return tuple(said)
+
+
+def _held(document: WorkflowDocument, writer: Writer, parts: tuple[Part, ...]) -> Iterator[Inline]:
+    """Yield what is known of the value at a path that a step writes: its kind, or the names in it."""
+    if writer.parts != parts[: len(writer.parts)]:
+        return
+    shape = shape_of_result(document, writer.step)
+    rest = parts[len(writer.parts) :]
+    if rest:
+        around = below(shape, rest[:-1])
+        found = around.get(str(rest[-1])) if not isinstance(rest[-1], int) else None
+        if found is None:
+            if around:
+                yield ", which holds "
+                yield from listed(around)
+            return
+        shape = found
+    if shape.names:
+        yield ", holds "
+        yield from listed(shape.names)
+    elif shape.words in KINDS:
+        yield f": {KINDS[shape.words]}"
 
 
 def _routes(writer: Writer) -> Iterator[Inline]:
