@@ -10,8 +10,8 @@ from agentloom_lsp.convert import Encoding
 from agentloom_lsp.uris import from_path
 
 ITEM = "textDocument.completion.completionItem"
-KNOW_SUGGEST = ("Visual Studio Code", "Code - OSS", "VSCod", "Cursor", "Windsurf")
-"""How the clients begin their names that have the command which asks for completions again; others would call it an error."""
+OF_VS_CODE = "marked"
+"""What the library of VS Code's clients calls its reader of Markdown. Whoever uses it has the command that asks for completions again."""
 
 
 FILE_OPERATIONS = ("didCreate", "didRename", "didDelete")
@@ -129,7 +129,7 @@ def read_client(params: Any) -> Client:
         insert_modes=numbers(f"{ITEM}.insertTextModeSupport.valueSet"),
         item_kinds=numbers("textDocument.completion.completionItemKind.valueSet"),
         item_defaults=words("textDocument.completion.completionList.itemDefaults"),
-        suggests=isinstance(name, str) and name.startswith(KNOW_SUGGEST),
+        suggests=told("general.markdown.parser") == OF_VS_CODE,
         markdown_hovers=lists("textDocument.hover.contentFormat", "markdown"),
         symbol_trees=yes("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
         prepares_renames=yes("textDocument.rename.prepareSupport"),

@@ -199,13 +199,13 @@ def choose(document: WorkflowDocument, offset: int, item: Item, cache: AnalysisC
         start, begin = min(start, item.edit.span.start), item.edit.span.start + moved
         end = max(end, begin + len(new))
         stop = item.edit.text.find("$0") if item.snippet else len(item.edit.text)
-        if not item.retrigger or stop < 0:
+        if stop < 0:
             break
         cursor = begin + len(filled(item.edit.text[:stop]) if item.snippet else item.edit.text[:stop])
         path = Path(document.source.uri)
         following = [each for each in complete(document_of(text, path, cache), cursor) if each.kind != "folder"]
-        if not following:
-            blank = True
+        if not following or not item.retrigger:
+            blank = not following
             break
         item = following[0]
     return Chosen(text, start, end, blank)

@@ -33,7 +33,7 @@ ABLE: dict[str, Any] = {
 def capable(completion: Mapping[str, Any], encoding: str = "utf-16") -> dict[str, Any]:
     return {
         **FULL,
-        "general": {"positionEncodings": [encoding]},
+        "general": {"positionEncodings": [encoding], "markdown": {"parser": "marked", "version": "1.1.0"}},
         "textDocument": {**FULL["textDocument"], "completion": completion},
     }
 
@@ -41,7 +41,7 @@ def capable(completion: Mapping[str, Any], encoding: str = "utf-16") -> dict[str
 @pytest.fixture
 def able() -> Iterator[Local]:
     with Local() as peer:
-        peer.initialize(capable(ABLE), clientInfo={"name": "Visual Studio Code"})
+        peer.initialize(capable(ABLE))
         yield peer
 
 

@@ -26,6 +26,12 @@ def has_choices(shape: Shape) -> bool:
     return shape.enum is not None or "boolean" in shape.types or any(mark.kind in OFFERED for mark in shape.marks)
 
 
+def _is_offered(shape: Shape, propose: Propose) -> bool:
+    """Tell whether there is something to choose: a name of a step only if there is another one."""
+    mark = shape.mark("ref")
+    return has_choices(shape) and not (mark is not None and mark.of == "step" and propose(shape) is None)
+
+
 def begin(
     field: Field, writer: Writer, column: int, flow: bool, propose: Propose, lists_in_line: bool = False
 ) -> Beginning:
@@ -44,21 +50,21 @@ def begin(
         known = shape.block is not None or bool(shape.marks)
         return Beginning(" {$0}" if flow else layout.newline + " " * (column + layout.width) + "$0", known)
     if has_choices(shape):
-        return Beginning(" $0", True)
+        return Beginning(" $0", _is_offered(shape, propose))
     return Beginning(" " + writer.scalar(first_value(field, propose), flow))
 
 
 def _list(field: Field, writer: Writer, column: int, in_line: bool, propose: Propose) -> Beginning:
     item = field.shape.item or Shape()
     required = needed(item, propose)
-    retrigger = has_choices(item) or item.block is not None
+    retrigger = _is_offered(item, propose) or item.block is not None
     if in_line:
         return Beginning(" [" + (writer.flow(required) if required else "$0") + "]", retrigger and not required)
     inner = column + writer.layout.dashes
     start = writer.layout.newline + " " * inner + "- "
     if required:
         return Beginning(start + writer.item(required, inner))
-    if not retrigger:
+    if not retrigger and not has_choices(item):
         known = [*field.examples, *([field.default] if field.has_default else [])]
         example = next((e[0] for e in known if isinstance(e, list) and e), None)
         if example is not None:
