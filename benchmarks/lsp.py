@@ -247,21 +247,22 @@ def burst(editors: Sequence[Editor], folder: Path) -> list[Row]:
     ]
 
 
-def memory(editors: Sequence[Editor], folder: Path) -> list[Row]:
-    """The memory of the process with 3,500 lines open, before and after a thousand edits."""
+def memory(programs: Sequence[Program], folder: Path) -> list[Row]:
+    """The memory of a fresh process with 3,500 lines open, before and after a thousand edits."""
     spot = place(folder, "memory.loom.yaml", 3_500)
     before, after = [], []
-    for editor in editors:
-        editor.shown(spot.uri, editor.open(spot.uri, spot.text), 0)
-        before.append(editor.memory())
-        for number in range(MANY_EDITS):
-            wrong = number % 2 == 0
-            since = editor.edit(spot.uri, spot.key_line, 4, 0 if wrong else 1, "q" if wrong else "")
-            if number % EDITS_AT_ONCE == EDITS_AT_ONCE - 2:
-                editor.shown(spot.uri, since, 1)
-        editor.shown(spot.uri, since, 0)
-        after.append(editor.memory())
-        editor.close(spot.uri)
+    for program in programs:
+        with Editor(program, folder) as editor:
+            warm(editor, folder)
+            editor.shown(spot.uri, editor.open(spot.uri, spot.text), 0)
+            before.append(editor.memory())
+            for number in range(MANY_EDITS):
+                wrong = number % 2 == 0
+                since = editor.edit(spot.uri, spot.key_line, 4, 0 if wrong else 1, "q" if wrong else "")
+                if number % EDITS_AT_ONCE == EDITS_AT_ONCE - 2:
+                    editor.shown(spot.uri, since, 1)
+            editor.shown(spot.uri, since, 0)
+            after.append(editor.memory())
     return [
         Row(what, f"{one:.0f} MiB", f"{other:.0f} MiB", f"{one / other:.2f}x")
         for what, (one, other) in (("memory, 3,500 lines open", before), ("  after 1,000 edits", after))
@@ -283,8 +284,10 @@ def measured(programs: Sequence[Program], folder: Path, say: Callable[[Row], Any
             for row in asked(editors, folder, lines, aims):
                 say(row)
             say(everything(editors[0], folder, lines))
-        for row in [*burst(editors, folder), *memory(editors, folder)]:
+        for row in burst(editors, folder):
             say(row)
+    for row in memory(programs, folder):
+        say(row)
 
 
 def warm(editor: Editor, folder: Path) -> None:
