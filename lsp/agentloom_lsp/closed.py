@@ -20,8 +20,8 @@ from agentloom_lsp.documents import Documents
 from agentloom_lsp.workspace import Workspace
 
 T = TypeVar("T")
-MOST_KEPT = 1_000_000
-"""Code points of text whose documents are kept, children included; each costs about 65 bytes."""
+MOST_KEPT = 500_000
+"""Code points of text whose documents are kept, children included; each costs about 110 bytes."""
 
 Stamp = Any
 """Changes when a file changes: the open text itself, else time and size on disk, None for no file."""
@@ -76,7 +76,9 @@ class Closed:
         key = _Key(path)
         known = self._fresh(key)
         if known is None:
-            known, _ = self._check(key)
+            known, document = self._check(key)
+            if known is not None and document is not None:
+                self._keep(key, _Kept(known, document, _weight(document)), passing=True)  # a search may come next
         return known.checked if known is not None and known.checked.ours else None
 
     def document(self, path: Path, passing: bool = False) -> WorkflowDocument | None:

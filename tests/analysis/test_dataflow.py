@@ -355,3 +355,14 @@ def test_many_edits_keep_nothing_of_old_texts() -> None:
         text = flow_of(f"a: [] x\nb: [a] y <- {{state.x}} {number}").document.source.text
         kept = checking.check(text, NOTHING_GIVEN, cache)
         assert len(dataflow(kept).tables.sure) <= 110
+
+
+def test_a_thousand_unknown_keys_are_not_compared_with_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work grows with the number of steps, and not with its square, where every step reads a key that nobody writes."""
+    offers: list[int] = []
+    real = Flow._offer
+    monkeypatch.setattr(Flow, "_offer", lambda *arguments: offers.append(1) or real(*arguments))
+    steps = "".join(f"  - {{id: s{n}, type: llm_call, prompt: 'do {{state.x{n}}}', output: o{n}}}\n" for n in range(1000))
+    document = check(f"name: w\nsteps:\n{steps}")
+    assert [d.code for d in document.diagnostics] == ["AL401"]
+    assert len(offers) < 50_000

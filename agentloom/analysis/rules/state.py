@@ -18,6 +18,8 @@ from agentloom.syntax.nodes import Mapping, Scalar
 from agentloom.text import Span, newline_of
 
 RESULTS = "steps"
+MOST_NAMES = 30_000
+"""Names that are looked through for typing mistakes, over all keys: where more is unknown, to compare all with all takes too long."""
 
 
 def unknown_state_key(document: WorkflowDocument) -> Iterator[Finding]:
@@ -30,10 +32,12 @@ def unknown_state_key(document: WorkflowDocument) -> Iterator[Finding]:
     Correct the name, or declare the key.
     """
     undeclared: dict[str, list[Doubtful]] = {}
+    left = MOST_NAMES
     for one in doubtful(document):
         if one.reaching.certainty != "never" or one.parts[0] == RESULTS:
             continue
-        depth, known = _known_part(one)
+        depth, known = _known_part(one, left > 0)
+        left -= len(one.flow.tables.steps)
         if depth == 0 and one.reaching.later:
             known = []  # the step writes it itself, so its name is right
         name = one.parts[depth]
@@ -53,15 +57,15 @@ def unknown_state_key(document: WorkflowDocument) -> Iterator[Finding]:
         yield _file_not_handed(flow, step, reads)
 
 
-def _known_part(one: Doubtful) -> tuple[int, list[str]]:
-    """Return which part of a path is the first that nothing sets, and the names that are there in its place."""
+def _known_part(one: Doubtful, with_names: bool) -> tuple[int, list[str]]:
+    """Return which part of a path is the first that nothing sets, and the names that are there in its place, if they are wanted."""
     flow, parts = one.flow, one.parts
     for depth in range(len(parts)):
         if depth and not isinstance(parts[depth], str):
             return depth, []
         reaching = flow.reaching(one.step, parts[: depth + 1])
         if reaching.certainty == "never" or depth == len(parts) - 1:
-            return depth, _names_below(flow, one, parts[:depth])
+            return depth, _names_below(flow, one, parts[:depth]) if with_names else []
     return 0, []
 
 
