@@ -293,6 +293,12 @@ def test_words_that_do_not_fit(marked: str, word: str, reason: str) -> None:
             H + "  - {id: a, type: subworkflow, workflow_path: c.lo¦om.yaml}\n",
             "this is the path of a file; rename the file, and the editor changes every path to it",
         ),
+        (
+            "state: {h: {¦Accept: x}}\n"
+            + H
+            + "  - {id: t, type: tool, tool_name: http_request, tool_args: {headers: '{state.h}'}}\n",
+            "`Accept` goes to the tool of step `t` as part of `h`; its name means something there",
+        ),
         ("na¦me: w\n", "nothing that can be renamed stands here; choose a step id, a state key, an agent or an anchor"),
         ("¦", "nothing that can be renamed stands here; choose a step id, a state key, an agent or an anchor"),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentloom.analysis.dataflow.declared import commented
-from agentloom.ide.names.index import DEFINING, Index
+from agentloom.ide.names.index import DEFINING
 from agentloom.ide.names.scope import OF_STEPS, STEPS, Mention, Name, Place
 from agentloom.ide.names.world import World
 from agentloom.ide.results import Refusal
@@ -60,24 +60,25 @@ def _check_state(world: World, name: Name) -> None:
             raise Refusal(f"`{word}` is part of what step `{step}` gives; its name isn't given in this file")
         return
     for length in range(1, len(path)):
-        writer = _writer(world, index, Name("state", name.scope, path[:length]))
-        if writer is not None:
-            step_id = writer.where.step.id if writer.where.step is not None else None
-            held = format_path(tuple(part if part is not None else 0 for part in path[:length]))
-            raise Refusal(
-                f"`{word}` is part of what step `{step_id}` writes to `{held}`; its name isn't given in this file"
-            )
+        held = format_path(tuple(part if part is not None else 0 for part in path[:length]))
+        for mention in index.mentions(Name("state", name.scope, path[:length])):
+            if mention.parts != path[:length] or mention.scope != name.scope or mention.where.step is None:
+                continue
+            step_id = mention.where.step.id
+            if mention.role == "write" and not (step_id and _child_is_known(world, name, step_id)):
+                raise Refusal(
+                    f"`{word}` is part of what step `{step_id}` writes to `{held}`; its name isn't given in this file"
+                )
+            if mention.role == "read" and _is_argument(mention):
+                raise Refusal(
+                    f"`{word}` goes to the tool of step `{step_id}` as part of `{held}`; its name means something there"
+                )
 
 
-def _writer(world: World, index: Index, name: Name) -> Mention | None:
-    """Return what writes a whole value whose parts no file names; None when there is nothing like that."""
-    for mention in index.mentions(name):
-        if mention.role != "write" or mention.parts != name.path or mention.scope != name.scope:
-            continue
-        step = mention.where.step
-        if step is None or step.id is None or not _child_is_known(world, name, step.id):
-            return mention
-    return None
+def _is_argument(mention: Mention) -> bool:
+    """Tell whether a path stands in the arguments of a tool, which sees the keys below it."""
+    marks = (leaf.shape.mark("template_deep") for leaf in mention.where.facts.leaves if leaf.node is mention.node)
+    return any(mark is not None and mark.of == "tool_argument" for mark in marks)
 
 
 def _child_is_known(world: World, name: Name, step: str) -> bool:
