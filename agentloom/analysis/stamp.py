@@ -46,7 +46,9 @@ def stamp(findings: Iterable[Finding], tree: Tree, lines: LineTable, settings: S
     for finding in found:
         key = (finding.code, finding.span, finding.message)
         if any(
-            related.span != finding.span and (finding.code, related.span, finding.message) in told
+            related.path is None
+            and related.span != finding.span
+            and (finding.code, related.span, finding.message) in told
             for related in finding.related
         ):
             continue  # seen through an alias, and told where it stands

@@ -147,6 +147,21 @@ def test_children_are_read_relative_to_the_file_and_recorded(tmp_path: Path) -> 
     assert document.files == {tmp_path / "child.yaml"}
 
 
+def test_a_broken_child_that_runs_twice_is_told_at_both_places(tmp_path: Path) -> None:
+    """Its error may stand at the same offset in its own file as the first of them here."""
+    text = "name: w\nsteps:\n  - {id: s, type: subworkflow, workflow_path: c.yaml}\n"
+    (tmp_path / "c.yaml").write_text(text.replace("c.yaml", "n.yaml"))
+    path = tmp_path / "w.yaml"
+    twice = text + "  - {id: t, type: subworkflow, workflow_path: c.yaml}\n"
+    found = analyze(Source(str(path), twice), Context(), None, "workflow").diagnostics
+    assert [(d.code, d.span.start) for d in found] == [
+        ("AL702", text.index("c.yaml")),
+        ("AL702", twice.rindex("c.yaml")),
+    ]
+    (related,) = found[1].related
+    assert related.span == found[0].span
+
+
 def test_a_child_that_is_a_pipe_or_a_device_is_not_read(tmp_path: Path) -> None:
     """Reading a pipe would wait for ever and a device might never end, so a file that names one gets AL701 at once."""
     os.mkfifo(tmp_path / "pipe.yaml")
