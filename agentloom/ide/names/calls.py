@@ -15,9 +15,6 @@ from agentloom.ide.names.keys import given, handed
 from agentloom.ide.names.mentions import child_of, child_scope, mention_of
 from agentloom.ide.names.scope import STEPS, Name, Parts, Scope, Where, folded, name_of_path
 
-LONGEST_PATH = 24
-"""Segments of a path that is followed: a workflow that runs itself would nest its state without end."""
-
 
 class Call(NamedTuple):
     """One workflow, or an agent's file, that another one runs. ``step`` is the step that does; None for a file under `agents`.

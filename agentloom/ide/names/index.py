@@ -56,6 +56,8 @@ class Index:
         self.wheres: list[Where] = []
         self._where_of: dict[tuple[int, int], Where] = {}
         self._buckets: dict[Key, list[tuple[Where, Occurrence | Mention]]] = {}
+        self.longest = 1
+        """Segments of the longest state path."""
         self._half_typed = any(found.code == "AL304" for found in document.diagnostics)
         self._add(document, Scope(self.file))
 
@@ -175,6 +177,8 @@ class Index:
                 if not parts:
                     continue
                 key = (kind, scope, str(parts[0]))
+                if len(parts) > self.longest:
+                    self.longest = len(parts)
                 if parts[0] in OF_STEPS and len(parts) > 1:
                     key = ("step", scope, str(parts[1]))
             else:
@@ -189,6 +193,7 @@ class Index:
                 bucket.append((where, found))
         for mention in other_mentions(where, self._half_typed):
             key = (mention.kind, mention.scope, mention.parts[0])
+            self.longest = max(self.longest, len(mention.parts))
             if mention.kind == "state" and mention.parts[0] in OF_STEPS and len(mention.parts) > 1:
                 key = ("step", mention.scope, mention.parts[1])
             buckets.setdefault(key, []).append((where, mention))

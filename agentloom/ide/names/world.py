@@ -7,13 +7,16 @@ from pathlib import Path
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.symbols import Role
-from agentloom.ide.names.calls import LONGEST_PATH, Call, Links, calls_of, links_of
+from agentloom.ide.names.calls import Call, Links, calls_of, links_of
 from agentloom.ide.names.index import ROLES, Index, index_of
 from agentloom.ide.names.scope import Name, Place, Scope
 from agentloom.ide.results import Project
 
-MOST_NAMES = 5_000
+MOST_NAMES = 2_000
 """Names of one thing that are followed; more is surely a ring of some kind."""
+
+DEEPER = 2
+"""Segments that a followed path may have more than any that stands in a file: values are nested and taken apart on the way."""
 
 
 class World:
@@ -82,10 +85,13 @@ class World:
         todo = [name]
         while todo and len(found) < MOST_NAMES:
             for other in self._beside(todo.pop()):
-                if other not in found and len(other.path) <= LONGEST_PATH:
+                if other not in found and len(other.path) <= self._longest() + DEEPER:
                     found[other] = None
                     todo.append(other)
         return list(found)
+
+    def _longest(self) -> int:
+        return max(index.longest for index in self.loaded())
 
     def places(self, names: Iterable[Name], roles: Collection[Role] = ROLES) -> list[Place]:
         """Return every place of some names in some roles, those of the request's own file first, each once."""
