@@ -6,7 +6,7 @@ import re
 from collections.abc import Container
 from pathlib import Path
 
-from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.document import Step, WorkflowDocument
 
 _SUFFIXES = (".loom.yaml", ".loom.yml", ".agentloom.yaml", ".agentloom.yml")
 
@@ -34,3 +34,12 @@ def child_file(document: WorkflowDocument, home: Path, name: str) -> Path:
     """Return the path of a new file beside a workflow, with an ending like its own."""
     ending = next((ending for ending in _SUFFIXES if home.name.lower().endswith(ending)), _SUFFIXES[0])
     return home.with_name(name + ending)
+
+
+def targets_of(step: Step) -> tuple[str, ...]:
+    """Return the steps that a step names besides its dependencies: the targets of a router."""
+    return tuple(
+        found.name
+        for found in step.facts.occurrences
+        if found.kind == "step" and found.role == "refer" and found.key.split(".", 1)[0] != "depends_on"
+    )
