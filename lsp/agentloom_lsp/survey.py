@@ -43,7 +43,7 @@ class Survey:
             checked = await self._scheduler.next(key) if self._documents.at(key) is document else None
             if checked is not None and checked.ours:
                 yield document.uri, checked.source.version, checked
-        paths = await self._worker.submit(lambda: list(self._workspace.candidates()), CLOSED)
+        paths = await self._worker.submit(self._workspace.candidates, CLOSED)
         done = 0
         while done < len(paths) and not progress.cancelled:
             progress.step(done, len(paths))
@@ -64,7 +64,7 @@ class Survey:
         """Tell whether the verdict on a closed file depends on this one."""
         return self._closed.reads(key)
 
-    def _verdicts(self, paths: list[Path], begin: int) -> tuple[int, list[tuple[Path, Checked]]]:
+    def _verdicts(self, paths: tuple[Path, ...], begin: int) -> tuple[int, list[tuple[Path, Checked]]]:
         """Check files from a number on, for a moment; return the number to go on with, and what was found."""
         until = time.monotonic() + SLICE
         found: list[tuple[Path, Checked]] = []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from agentloom.analysis.context import list_on_disk, path_of, read_from_disk
 from agentloom.analysis.settings import PROJECT_FILE, SETTINGS_FILE, Settings, SettingsFinder, matches_glob
@@ -14,6 +16,18 @@ from agentloom_lsp.documents import Documents
 SUFFIXES = (".yaml", ".yml")
 SKIPPED_FOLDERS = ("node_modules",)
 SETTINGS_FILES = (SETTINGS_FILE, PROJECT_FILE)
+
+
+DEAR = 0.05
+"""Seconds from which on it takes long to look for files."""
+REST = 20
+"""How many times as long as that they are remembered."""
+
+
+class _Listed(NamedTuple):
+    paths: tuple[Path, ...]
+    at: float
+    cost: float
 
 
 class Workspace:
@@ -27,6 +41,7 @@ class Workspace:
         self._finder = SettingsFinder()
         self._defaults = Settings()
         self.folders: tuple[str, ...] = tuple(folders)
+        self._listed: _Listed | None = None
 
     def settings(self, path: Path | None) -> Settings:
         """Return the settings that hold for a file; the same object until they are forgotten."""
@@ -34,6 +49,7 @@ class Workspace:
 
     def forget_settings(self) -> None:
         """Read settings again: one of their files changed, or may have."""
+        self._listed = None
         # A new finder, and not an emptied one: a check that is under way goes on with what it began with.
         self._finder = SettingsFinder()
 
@@ -67,13 +83,30 @@ class Workspace:
 
     def change_folders(self, added: Iterable[str], removed: Iterable[str]) -> None:
         """Take folders in and let others go."""
+        self._listed = None
         gone = {uris.key(uri) for uri in removed}
         kept = [uri for uri in self.folders if uris.key(uri) not in gone]
         known = {uris.key(uri) for uri in kept}
         self.folders = (*kept, *(uri for uri in added if uris.key(uri) not in known))
 
-    def candidates(self) -> Iterator[Path]:
-        """Yield the files in the folders that may be ours, each once, sorted per folder; hidden folders are left out."""
+    def candidates(self) -> tuple[Path, ...]:
+        """Return the files in the folders that may be ours, each once, sorted per folder; hidden folders are left out.
+
+        Where it takes long to look for them they are remembered for a while, if nothing is said to have changed.
+        """
+        listed = self._listed
+        now = time.monotonic()
+        if listed is None or listed.cost < DEAR or now - listed.at > REST * listed.cost:
+            found = tuple(self._walk())
+            cost = time.monotonic() - now
+            listed = self._listed = _Listed(found, now + cost, cost)
+        return listed.paths
+
+    def forget_files(self) -> None:
+        """Look for files again: some were made or removed."""
+        self._listed = None
+
+    def _walk(self) -> Iterator[Path]:
         seen: set[str] = set()
         for folder in self.folders:
             root = path_of(folder)

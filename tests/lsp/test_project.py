@@ -239,3 +239,16 @@ def test_keys_of_open_names(tmp_path: Path) -> None:
     assert files.session.workspace.list_folder(tmp_path) == ("a.yaml", "new.yaml", "sub")
     assert files.session.documents.names_in(tmp_path / "sub") == ["c.yaml"]
     assert uris.path_key(tmp_path / "a.yaml") == uris.key((tmp_path / "a.yaml").as_uri())
+
+
+def test_a_large_folder_is_not_walked_through_all_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that takes long, what was found is remembered, until something is said to have changed."""
+    write(tmp_path, a_yaml=GOOD)
+    workspace = Files(tmp_path).session.workspace
+    monkeypatch.setattr("agentloom_lsp.workspace.DEAR", 0.0)
+    monkeypatch.setattr("agentloom_lsp.workspace.REST", 1e9)
+    assert [path.name for path in workspace.candidates()] == ["a.yaml"]
+    write(tmp_path, b_yaml=GOOD)
+    assert [path.name for path in workspace.candidates()] == ["a.yaml"]
+    workspace.forget_files()
+    assert [path.name for path in workspace.candidates()] == ["a.yaml", "b.yaml"]

@@ -24,13 +24,16 @@ from agentloom_lsp.handshake import shake_hands
 from agentloom_lsp.notifications import NOTIFICATIONS
 from agentloom_lsp.requests import REQUESTS
 from agentloom_lsp.transport import LONGEST_HEAD, Channel
+from tests.lsp.asking import FOLLOWING, items_of, params_of
 from tests.lsp.peer import PULLING, SERVER, Local, Process, Refused
 
 GOOD = "name: w\nsteps:\n  - id: a\n    type: llm_call\n    prompt: hi\n"
 BAD = GOOD + "    depends_on: [zz]\n"
 URI = "file:///nowhere/flow.loom.yaml"
 HERE = {"start": {"line": 5, "character": 18}, "end": {"line": 5, "character": 18}}
-CANCELLED, MODIFIED = -32800, -32801
+CANCELLED, MODIFIED, FAILED = -32800, -32801, -32803
+MAY_REFUSE = ("textDocument/rename", "textDocument/prepareRename", "codeAction/resolve")
+"""Requests that are refused with a reason where they make no sense."""
 
 
 @pytest.fixture
@@ -448,3 +451,48 @@ def test_an_output_that_nobody_reads_is_no_crash() -> None:
         assert peer.process.wait(30) == 1
         assert peer.process.stderr
         assert b"Traceback" not in peer.process.stderr.read()
+
+
+# --- places that aren't there
+
+FAR = {"line": 10**9, "character": 10**9}
+TEXTS = {
+    "a workflow": BAD,
+    "empty": "",
+    "a mark": "\ufeff",
+    "a comment": "# hi",
+    "one break": "\r\n",
+    "no end of line": "name: w\nsteps:\n  - id: a\n    type: llm_call\n    prompt: |\n      hi {state.",
+    "a list": "- a\n",
+    "an agent": "name: a\nsystem_prompt: hi\n",
+    "of others": "services:\n  web: {image: x}\n",
+    "unreadable": "a: [\n\t- {x: 'y\n",
+    "halves": "name: \ud83d\nsteps: [{id: \ude00, type: llm_call, prompt: hi}]\n",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_every_request_at_odd_places(text: str) -> None:
+    """Past the end, at the very beginning, behind a line's end: each method answers, and none fails inside."""
+    with Local() as peer:
+        peer.initialize(PULLING)
+        peer.open(URI, text)
+        for here, there in (
+            (FAR, FAR),
+            ({"line": 0, "character": 0}, FAR),
+            ({"line": 1, "character": 999}, {"line": 2, "character": 0}),
+        ):
+            kept: dict[str, Any] = {}
+            for request in sorted(REQUESTS, key=lambda request: request.method in FOLLOWING):
+                item = kept.get(FOLLOWING.get(request.method, ""))
+                if request.method in FOLLOWING and item is None:
+                    continue
+                number = peer.start(request.method, params_of(request.method, URI, here, there, item))
+                code = refused(peer, number)
+                assert code is None or (code == FAILED and request.method in MAY_REFUSE), (request.method, code)
+                if code is None and (items := items_of(peer.answer(number))):
+                    kept[request.method] = items[0]
+        assert not [
+            m for m in peer.seen if m.get("method") == "window/logMessage" and "failed" in m["params"]["message"]
+        ]
+        assert peer.leave() == 0

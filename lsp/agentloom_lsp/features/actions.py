@@ -52,7 +52,10 @@ async def code_action(session: Session, params: types.CodeActionParams) -> list[
 
 
 async def resolve(session: Session, params: types.CodeAction) -> dict[str, Any]:
-    """`codeAction/resolve`: work out the edit of an action that was offered without one."""
+    """`codeAction/resolve`: work out the edit of an action that was offered without one; one that has its edit is complete."""
+    if params.edit is not None or params.disabled is not None:
+        whole: dict[str, Any] = session.unstructure(params)
+        return whole
     data = params.data
     uri, kind, title = _told(data, "uri"), _told(data, "kind"), _told(data, "title")
     found = await asked(session, types.TextDocumentIdentifier(str(uri)))
