@@ -126,6 +126,7 @@ def test_state_paths_in_every_style(typed: str, written: str) -> None:
         ("{url: {state.¦}}", '{url: "{state.report}"}'),
         ("{url: {state.¦}, method: GET}", '{url: "{state.report}", method: GET}'),
         ("{url: {state.¦", '{url: "{state.report}"'),
+        ("{url: [{state.¦}, b]}", '{url: ["{state.report}", b]}'),
         ("{url: {state.re¦, method: GET}", '{url: "{state.report}", method: GET}'),
     ],
 )

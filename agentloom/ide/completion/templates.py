@@ -123,7 +123,7 @@ def _edit(span: Span, path: tuple[Part, ...], written: str) -> Edit:
 def _quoted(where: Where, edit: Edit) -> tuple[Edit, tuple[Edit, ...]]:
     """Return an edit, and the quotes to be added around a text that begins with a brace and has none."""
     scalar = where.text.scalar
-    if not where.braced or scalar is None or where.kind != "value":
+    if not where.braced or scalar is None:
         return edit, ()
     source, start = where.source, scalar.span.start
     line = max(source.rfind("\n", 0, start), source.rfind("\r", 0, start)) + 1
