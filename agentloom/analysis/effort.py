@@ -195,7 +195,7 @@ def _limit(document: WorkflowDocument, step: Step, below: Worst | None) -> tuple
     if step.type in NEVER_RETRIED:
         found.append((0.0, "instant"))  # a gate that waits has ended the run until somebody resumes it
     elif step.type == "tool":
-        tool = data.get("tool_name")
+        tool = step.facts.text("tool_name")
         if tool in ("file_read", "file_write"):
             found.append((0.0, "instant"))
         elif tool in _TIMED_TOOLS:

@@ -192,6 +192,7 @@ def test_the_worst_case_of_a_step(fields: str, said: str) -> None:
     """How often it may be tried, how long it waits, how long each attempt may take."""
     step = f"  - {{id: ¦a, type: llm_call, prompt: hi, {fields}}}\n"
     assert said in told(H + step)[1]
+    assert "Layer 1 of 1" in told(H + "  - {id: ¦a, type: tool, tool_name: {x: 1}}\n")[1]
     router = "  - {id: ¦r, type: router, default: a}\n" + A
     assert "attempt" not in told(H + router)[1]
 
