@@ -150,7 +150,10 @@ def placed(where: Where, text: str) -> tuple[Edit, tuple[Edit, ...]]:
     if where.missing > 0:
         return Edit(where.span, " " * where.missing + text), ()
     if where.missing < 0:
-        return Edit(Span(start + where.missing, end), text), ()
+        least = start
+        while least > start + where.missing and where.source[least - 1 : least] in (" ", "\t"):
+            least -= 1
+        return Edit(Span(least, end), text), ()
     if text.startswith(("\n", "\r")):  # no blank stays behind the colon
         source, behind = where.source, start
         while behind > 0 and source[behind - 1] in " \t":
