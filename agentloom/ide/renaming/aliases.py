@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agentloom.ide.hits import hit_at
+from agentloom.ide.names.anchors import Anchored
 from agentloom.ide.names.index import Index
 from agentloom.ide.names.scope import Place
 from agentloom.ide.names.world import World
@@ -14,32 +17,34 @@ MERGE = "<<"
 def check_aliases(world: World, places: list[Place]) -> None:
     """Refuse when one of the places is used, through an alias, where it doesn't mean the name."""
     for index in world.loaded():
-        if not index.anchors:
+        marked = [anchored for anchored in index.anchors if anchored.defines]
+        if not marked:
             continue
+        aliases: dict[int, list[Anchored]] = {}
+        for anchored in index.anchors:
+            if not anchored.defines:
+                aliases.setdefault(anchored.group, []).append(anchored)
         for place in places:
             if place.source is index.document.source and place.mention is not None:
-                _check(index, place)
+                _check(index, place, marked, aliases)
 
 
-def _check(index: Index, place: Place) -> None:
+def _check(index: Index, place: Place, marked: list[Anchored], aliases: Mapping[int, list[Anchored]]) -> None:
     todo = [place.span.start]
     seen: set[int] = set()
     while todo:
         at = todo.pop()
-        for anchored in index.anchors:
-            if not anchored.defines or anchored.group in seen or anchored.whole is None:
-                continue
-            if not anchored.whole.contains(at):
+        for anchored in marked:
+            if anchored.group in seen or anchored.whole is None or not anchored.whole.contains(at):
                 continue
             seen.add(anchored.group)
-            for other in index.anchors:
-                if other.group == anchored.group and not other.defines:
-                    if not _means(index, place, other.span.start):
-                        line = index.document.lines.line_of(other.span.start) + 1
-                        raise Refusal(
-                            f"`*{other.word}` in line {line} repeats this text where it means something else; write it out there first"
-                        )
-                    todo.append(other.span.start)
+            for alias in aliases.get(anchored.group, ()):
+                if not _means(index, place, alias.span.start):
+                    line = index.document.lines.line_of(alias.span.start) + 1
+                    raise Refusal(
+                        f"`*{alias.word}` in line {line} repeats this text where it means something else; write it out there first"
+                    )
+                todo.append(alias.span.start)
 
 
 def _means(index: Index, place: Place, offset: int) -> bool:
