@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from agentloom.model.workflow import Workflow
 
 
+CALLBACK_URL = "AGENTLOOM_CALLBACK_URL"
+"""The environment variable that tells where decisions are taken over HTTP."""
+
+
 class WorkflowEngine:
     """Runs one workflow, as often as it is asked to.
 
@@ -254,6 +258,9 @@ class WorkflowEngine:
             run_child=run_child,
             decisions=self._decisions,
             paused_since=keeper.paused_since,
+            sandbox=prepared.sandbox,
+            redact=lambda state: run.redaction.state(state, plan.outputs),
+            callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
         )
         state = run.states[prefix] = State(given)
         for name, result in kept.items():

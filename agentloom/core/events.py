@@ -123,9 +123,10 @@ class StepFinished(Event):
     model: str | None = None
     provider: str | None = None
     warnings: tuple[str, ...] = ()
+    webhook: Mapping[str, JSON] | None = None
 
     def _body(self) -> dict[str, JSON]:
-        return {
+        found: dict[str, JSON] = {
             "step": self.step,
             "status": self.status,
             "output": cut(self.output),
@@ -137,6 +138,9 @@ class StepFinished(Event):
             "provider": self.provider,
             "warnings": list(self.warnings),
         }
+        if self.webhook is not None:
+            found["webhook"] = dict(self.webhook)
+        return found
 
 
 @record(kw_only=True, repr=True)

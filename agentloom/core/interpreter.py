@@ -230,4 +230,5 @@ def finished(path: str, result: StepResult) -> StepFinished:
         model=result.model,
         provider=result.provider,
         warnings=result.warnings,
+        webhook=result.webhook,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
 from typing import Any, Protocol, TypeAlias
@@ -57,11 +57,36 @@ class ChildResult:
     usage: Usage = NO_USAGE
 
 
+class SandboxRules(Protocol):
+    """The part of `config.sandbox` that webhooks heed."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it is on."""
+        ...
+
+    @property
+    def allow_network(self) -> bool:
+        """Whether anything may be reached."""
+        ...
+
+    @property
+    def allowed_domains(self) -> Sequence[str]:
+        """The only hosts that may be reached; none for all."""
+        ...
+
+    @property
+    def allow_internal_webhook_targets(self) -> bool:
+        """Whether webhooks may go to internal addresses; holds also while the sandbox is off."""
+        ...
+
+
 @record()
 class Services:
     """What every step of one workflow may use. ``provider``, ``model`` and ``stream`` are what its steps take by default.
 
-    ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601).
+    ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601). ``redact`` returns a
+    state without secrets, for what leaves the house. ``callback_url`` is where decisions are taken over HTTP, if that is known.
     """
 
     workflow: str
@@ -73,6 +98,9 @@ class Services:
     run_child: RunChild
     decisions: Mapping[str, str] = field(default_factory=dict)
     paused_since: Mapping[str, str] = field(default_factory=dict)
+    sandbox: SandboxRules | None = None
+    redact: Callable[[Mapping[str, JSON]], Mapping[str, JSON]] = lambda state: state
+    callback_url: str | None = None
 
 
 class Attempt:
@@ -89,6 +117,11 @@ class Attempt:
         self._number = number
         self._stream = stream
         self._seq = 0
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self._stream.run_id
 
     @property
     def key(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.core.kinds import Executor
+from agentloom.core.kinds import Executor, SandboxRules
 from agentloom.core.plain import plain
 from agentloom.core.plan import Plan, make_plan
 from agentloom.core.results import JSON
@@ -24,7 +24,7 @@ _SHOWN = 5
 class Prepared:
     """A workflow ready to run. ``state`` is its own `state:`; ``children`` maps the ids of subworkflow steps to what they run.
 
-    ``schema`` is its `state_schema`.
+    ``schema`` is its `state_schema`; ``sandbox`` its own, or its parent's if that is on.
     """
 
     plan: Plan
@@ -34,6 +34,7 @@ class Prepared:
     stream: bool
     children: Mapping[str, Prepared]
     schema: Mapping[str, Any]
+    sandbox: SandboxRules
 
 
 def prepare(source: WorkflowDocument | Workflow, executors: Mapping[str, Executor]) -> Prepared:
@@ -70,7 +71,7 @@ class _Preparation:
     def __init__(self, executors: Mapping[str, Executor]) -> None:
         self.executors = executors
         self.unsupported: list[str] = []
-        self._known: dict[tuple[int, str, str], Prepared] = {}
+        self._known: dict[tuple[int, str, str, int], Prepared] = {}
 
     def prepare(self, source: WorkflowDocument | Workflow, parent: Prepared | None, prefix: str) -> Prepared:
         if isinstance(source, WorkflowDocument):
@@ -82,7 +83,9 @@ class _Preparation:
         if parent is not None:
             provider = config.provider if "provider" in config.model_fields_set else parent.provider
             model = config.model if "model" in config.model_fields_set else parent.model
-        key = (id(workflow), provider, model)
+        above = parent.sandbox if parent is not None and parent.sandbox.enabled else None
+        sandbox = above or config.sandbox
+        key = (id(workflow), provider, model, id(above))
         if key in self._known:
             return self._known[key]
         self.unsupported.extend(f"{prefix}{field}" for field in unsupported_settings(workflow))
@@ -90,7 +93,9 @@ class _Preparation:
             self.unsupported.extend(f"step `{prefix}{step.id}`: {field}" for field in self._unsupported(step))
         children: dict[str, Prepared] = {}
         state = plain(workflow.state, "state")
-        prepared = Prepared(make_plan(workflow), state, provider, model, config.stream, children, workflow.state_schema)
+        prepared = Prepared(
+            make_plan(workflow), state, provider, model, config.stream, children, workflow.state_schema, sandbox
+        )
         self._known[key] = prepared
         for step in workflow.steps:
             if step.type == "subworkflow":

@@ -24,7 +24,8 @@ class StepResult:
     """How one step ended. Durations are in milliseconds, costs in US dollars.
 
     ``error_classification`` tells of a failed step whether another attempt could have helped. ``warnings`` are what the step
-    complained about on the way, such as template variables that are missing. ``attempts``, and what the last of them cost by itself (without child workflows), are not part of
+    complained about on the way, such as template variables that are missing. ``webhook`` tells what came of the one that an approval gate
+    sent; `to_dict` has it where there was one. ``attempts``, and what the last of them cost by itself (without child workflows), are not part of
     ``to_dict``.
     """
 
@@ -42,6 +43,7 @@ class StepResult:
     prompt_metadata: Mapping[str, JSON] | None = None
     error_classification: Classification | None = None
     warnings: tuple[str, ...] = ()
+    webhook: Mapping[str, JSON] | None = None
     attempts: int = 1
     last_cost_usd: float = 0.0
 
@@ -53,7 +55,7 @@ class StepResult:
     def to_dict(self) -> dict[str, JSON]:
         """Return the result as JSON, in the keys of a checkpoint."""
         usage = self.token_usage
-        return {
+        found: dict[str, JSON] = {
             "step_id": self.step_id,
             "status": self.status,
             "output": self.output,
@@ -73,6 +75,9 @@ class StepResult:
             "prompt_metadata": None if self.prompt_metadata is None else dict(self.prompt_metadata),
             "error_classification": self.error_classification,
         }
+        if self.webhook is not None:
+            found["webhook"] = dict(self.webhook)
+        return found
 
 
 def result_of(data: Mapping[str, JSON]) -> StepResult:
@@ -97,6 +102,7 @@ def result_of(data: Mapping[str, JSON]) -> StepResult:
         time_to_first_token_ms=data.get("time_to_first_token_ms"),
         prompt_metadata=data.get("prompt_metadata"),
         error_classification=data.get("error_classification"),
+        webhook=data.get("webhook"),
     )
 
 

@@ -11,6 +11,7 @@ from agentloom.core.results import JSON, StepResult
 from agentloom.core.runner import Op
 from agentloom.errors import StepError
 from agentloom.language.paths import Part
+from agentloom.steps.telling import body_reads, tell
 
 if TYPE_CHECKING:
     from agentloom.model.steps import ApprovalGateStep
@@ -23,14 +24,10 @@ _BY_TIMEOUT = {"approve": "approved", "reject": "rejected"}
 
 
 def reads(step: ApprovalGateStep) -> Iterator[tuple[Part, ...]]:
-    """Yield where the state may hold the decision."""
+    """Yield where the state may hold the decision, and what the body of the webhook reads."""
     yield (STATE_KEY, step.id)
-
-
-def unsupported(step: ApprovalGateStep) -> Iterator[str]:
-    """Yield the fields that ask for what isn't built yet."""
     if step.notify is not None:
-        yield "notify"
+        yield from body_reads(step.notify)
 
 
 async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
@@ -47,7 +44,8 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
             raise StepError(f"nobody decided within {step.timeout_seconds} s")
         attempt.warn(f"nobody decided within {step.timeout_seconds} s; `on_timeout: {step.on_timeout}` holds")
         return StepResult(step.id, "success", output=_BY_TIMEOUT[step.on_timeout])
-    return StepResult(step.id, "paused")
+    told = await tell(step, op, services, attempt) if step.notify is not None else None
+    return StepResult(step.id, "paused", webhook=told)
 
 
 def _in_state(value: JSON, step_id: str) -> JSON:
@@ -59,4 +57,4 @@ def _expired(since: str, seconds: int) -> bool:
     return datetime.now(UTC) >= datetime.fromisoformat(since) + timedelta(seconds=seconds)
 
 
-EXECUTOR = Executor(type="approval_gate", reads=reads, run=run, kind="gate", unsupported=unsupported)
+EXECUTOR = Executor(type="approval_gate", reads=reads, run=run, kind="gate")

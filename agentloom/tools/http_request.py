@@ -91,9 +91,7 @@ class HttpRequest(BaseTool):
         try:
             with anyio.fail_after(timeout or None):
                 async with (
-                    httpx.AsyncClient(
-                        timeout=timeout or None, follow_redirects=False, verify=_certificates()
-                    ) as client,
+                    httpx.AsyncClient(timeout=timeout or None, follow_redirects=False, verify=certificates()) as client,
                     client.stream(method, url, headers=sent_headers, content=sent_body or None) as response,
                 ):
                     received = await _body(response, where)
@@ -168,7 +166,7 @@ def _header_value(name: str, value: str) -> bytes:
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """Return the certificates that are trusted, loaded once: that takes longer than many a request."""
     import httpx
 

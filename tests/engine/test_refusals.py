@@ -16,7 +16,6 @@ from agentloom.errors import InvalidWorkflow, UnsupportedFeature, UsageError, Wo
 from agentloom.model.workflow import build_workflow
 from tests.engine.world import ask, flow, run, sub
 
-GATE = {"id": "g", "type": "approval_gate", "notify": {"url": "https://example.com"}}
 EMBED = {"id": "e", "type": "embed", "inputs": "docs"}
 AGENT = {"id": "a", "type": "agent", "agent": "x", "input": "hello"}
 TOOLS = [{"name": "http_request"}]
@@ -39,7 +38,6 @@ def refusal(data: Any, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("step", "field"),
     [
-        (GATE, "step `g`: `notify`"),
         (EMBED, "step `e`: `type: embed`"),
         (AGENT, "step `a`: `type: agent`"),
         (ask("s", conversation="chat"), "step `s`: `conversation`"),
@@ -48,7 +46,7 @@ def refusal(data: Any, **options: Any) -> str:
         (ask("s", response_schema={}), "step `s`: `response_schema`"),
         (ask("s", attachments=[{"source": "x.png"}]), "step `s`: `attachments`"),
         (ask("s", thinking={"enabled": True}), "step `s`: `thinking`"),
-        (sub("s", steps=[ask("ok"), GATE]), "step `s.g`: `notify`"),
+        (sub("s", steps=[ask("ok"), EMBED]), "step `s.e`: `type: embed`"),
         (sub("s", child={"config": {"capture_prompts": True}}, steps=[ask("k")]), "s.`config.capture_prompts`"),
     ],
 )
