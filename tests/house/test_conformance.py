@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PAGES = ("docs/workflows-conformance.md", "tests/README.md")
+PAGES = ("docs/workflows-conformance.md", "docs/reliability-conformance.md", "tests/README.md")
 HEADINGS = ("behaviour", "case", "promise")
 ROW = re.compile(r"^\| (?P<what>[^|]+) \| (?P<tests>[^|]+) \|$", re.MULTILINE)
 NAMED = re.compile(r"`(?P<file>tests/[\w/]+\.py)::(?P<name>\w+)`")
