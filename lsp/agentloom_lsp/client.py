@@ -57,7 +57,6 @@ class Client:
     markdown_hovers: bool = False
     snippets: bool = False
     markdown_items: bool = False
-    insert_replace: bool = False
     label_details: bool = False
     deprecated_items: bool = False
     resolves_documentation: bool = False
@@ -122,7 +121,6 @@ def read_client(params: Any) -> Client:
         refreshes_diagnostics=yes("workspace.diagnostics.refreshSupport"),
         snippets=yes(f"{ITEM}.snippetSupport"),
         markdown_items=lists(f"{ITEM}.documentationFormat", "markdown"),
-        insert_replace=yes(f"{ITEM}.insertReplaceSupport"),
         label_details=yes(f"{ITEM}.labelDetailsSupport"),
         deprecated_items=1 in numbers(f"{ITEM}.tagSupport.valueSet"),
         resolves_documentation=lists(f"{ITEM}.resolveSupport.properties", "documentation"),

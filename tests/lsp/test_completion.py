@@ -69,10 +69,10 @@ def place(line: int, start: int, end: int) -> dict[str, Any]:
 
 
 def test_a_client_that_can_do_much(able: Local) -> None:
-    """One range for all, to insert and to replace; snippets; documentation later; what comes next is asked for."""
+    """One range for all, the whole word; snippets; documentation later; what comes next is asked for."""
     answer = ask(able, H + A + "    re¦t\n")
     assert answer["isIncomplete"] is False
-    assert answer["itemDefaults"]["editRange"] == {"insert": place(5, 4, 6), "replace": place(5, 4, 7)}
+    assert answer["itemDefaults"]["editRange"] == place(5, 4, 7)
     retry = found(answer, "retry")
     assert retry["textEditText"] == "retry:\n  $0"
     assert (retry["insertTextFormat"], retry["insertTextMode"]) == (2, 2)

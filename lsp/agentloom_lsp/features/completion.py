@@ -12,7 +12,6 @@ from agentloom.ide.completion.complete import Completion, answer
 from agentloom.ide.completion.documentation import explain
 from agentloom.ide.completion.insertion import insertion
 from agentloom.ide.completion.items import Item, ItemKind
-from agentloom.text import Span
 from agentloom_lsp.asking import Asked, asked, asked_before
 from agentloom_lsp.client import Client, find
 from agentloom_lsp.session import Session
@@ -50,7 +49,7 @@ async def completion(session: Session, params: types.CompletionParams) -> dict[s
     offset = found.offset(params.position)
 
     def work() -> dict[str, Any]:
-        return listed(session.client, found, answer(found.document, offset, session.project), offset)
+        return listed(session.client, found, answer(found.document, offset, session.project))
 
     return await session.worker.submit(work)
 
@@ -68,27 +67,16 @@ async def resolve(session: Session, params: types.CompletionItem) -> dict[str, A
     return said
 
 
-def listed(client: Client, found: Asked, completed: Completion, offset: int) -> dict[str, Any]:
-    """Return the list in the protocol's JSON form."""
+def listed(client: Client, found: Asked, completed: Completion) -> dict[str, Any]:
+    """Return the list in the protocol's JSON form.
+
+    There is one range, which is the whole word: half of an old key or choice behind a new one is never meant.
+    """
     items = completed.items
     said: dict[str, Any] = {"isIncomplete": not completed.complete, "items": []}
     shared = items[0].edit.span if items and "editRange" in client.item_defaults else None
-    ranges: dict[Span, dict[str, Any]] = {}
-
-    def place(span: Span) -> dict[str, Any]:
-        """Return what of the word is replaced; two ranges for clients that ask their users."""
-        if span not in ranges:
-            replace = found.places.range(span)
-            if client.insert_replace:
-                insert = found.places.range(Span(span.start, max(span.start, offset)))
-                ranges[span] = {"insert": insert, "replace": replace}
-            else:
-                ranges[span] = {"range": replace}
-        return ranges[span]
-
     if shared is not None:
-        where = place(shared)
-        said["itemDefaults"] = {"editRange": where.get("range", where)}
+        said["itemDefaults"] = {"editRange": found.places.range(shared)}
     source = found.document.source.text
     for number, item in enumerate(items):
         put = insertion(item, source, client.snippets)
@@ -96,7 +84,7 @@ def listed(client: Client, found: Asked, completed: Completion, offset: int) -> 
         if item.edit.span == shared:
             entry["textEditText"] = put.text
         else:
-            entry["textEdit"] = {"newText": put.text, **place(item.edit.span)}
+            entry["textEdit"] = {"newText": put.text, "range": found.places.range(item.edit.span)}
         if put.snippet:
             entry["insertTextFormat"] = SNIPPET
         if "\n" in put.text or "\r" in put.text:
