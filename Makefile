@@ -52,8 +52,8 @@ editors: ## install the editors that the tests drive, where that takes no questi
 editor-pictures: $(VENV)/.dev ## take the pictures of a real VS Code for the documents (wants Chromium and ripgrep)
 	$(BIN)/python scripts/editor_pictures.py
 
-walk: $(VENV)/.dev ## a long random walk through the language server: WALK=20000 edits in each encoding
-	WALK=$(or $(WALK),20000) $(BIN)/python -m pytest tests/lsp/test_random_walk.py -q --timeout 3600
+walk: $(VENV)/.dev ## long random work with the language server: WALK=20000 edits in each encoding
+	WALK=$(or $(WALK),20000) $(BIN)/python -m pytest tests/lsp/test_random_walk.py tests/lsp/test_random_workspace.py -q --timeout 3600
 
 bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
 	$(BIN)/python benchmarks/run.py

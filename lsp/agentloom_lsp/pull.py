@@ -74,6 +74,7 @@ async def _look_around(
                 items, sent = [], True
     finally:
         progress.end()
+    session.elsewhere.settings_used()
     if not progress.cancelled:
         for key in before.keys() - there:  # gone, or none of ours any more
             told, _ = before.pop(key)

@@ -37,6 +37,7 @@ async def validate_workspace(session: Session, params: types.ExecuteCommandParam
                 session.elsewhere.tell_closed(uri, checked)
     finally:
         progress.end()
+    session.elsewhere.settings_used()
     found = [_plural(counts[word], word) for word in WORDS[:2] if counts[word]]
     words = f"{_plural(files, 'file')} checked: {', '.join(found) or 'no problems'}"
     if progress.cancelled:
