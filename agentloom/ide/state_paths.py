@@ -128,9 +128,12 @@ def _names_below(document: WorkflowDocument, head: tuple[Part, ...], step: Step 
                     deeper.add(name)
     value = initial_value(document, head)
     given = _entries(value)
-    declared = {
-        path[len(head)]: None for path in _declared(document) if len(path) > len(head) and path[: len(head)] == head
-    }
+    declared: dict[Part, None] = {}
+    for path in _declared(document):
+        if len(path) > len(head) and path[: len(head)] == head:
+            declared[path[len(head)]] = None
+            if len(path) > len(head) + 1:
+                deeper.add(path[len(head)])
     names = dict.fromkeys((*found, *given, *declared))
     known = [
         Known(

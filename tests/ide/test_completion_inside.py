@@ -240,6 +240,13 @@ def test_a_workflow_written_in_place_sees_what_is_around_it() -> None:
     assert {"lang", "o"} == set(labels(outer + "    isolated_state: true\n" + inner)) - {"steps"}
 
 
+def test_outputs_are_names_of_the_schema_that_nobody_writes() -> None:
+    """What a step writes is its own to name; `state_schema` may have named it already."""
+    schema = "state_schema: {token: {redact: true}, report: {}, a.b: {}}\nagents:"
+    marked = "# agentloom: state[lang]\n" + USE.replace("agents:", schema) + "    prompt: hi\n    output: ¦\n"
+    assert labels(marked, None, Settings(known_state=("given",))) == ["token", "a.b"]
+
+
 def test_thousands_of_names() -> None:
     """As many as can be shown; while the name is typed, those that fit it."""
     steps = "".join(f"  - {{id: s{n}, type: llm_call, prompt: hi, output: out_{n}}}\n" for n in range(3_000))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from agentloom.analysis.dataflow import dataflow
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.arguments import key_item, present
 from agentloom.ide.completion.items import Item, before
@@ -13,7 +14,7 @@ from agentloom.ide.completion.where import Where
 from agentloom.ide.references import path_at
 from agentloom.ide.results import Project
 from agentloom.ide.state_paths import RESULTS
-from agentloom.language.paths import format_path
+from agentloom.language.paths import Part, format_path
 from agentloom.text import Span
 
 
@@ -25,7 +26,7 @@ def applies(where: Where) -> bool:
 
 
 def items(where: Where, project: Project | None) -> Iterator[Item]:
-    """Yield the paths that may follow; for one that is only written, those that are declared."""
+    """Yield the paths that may follow; for one that is only written, those of `state_schema` that nobody writes yet."""
     value, at = where.text.value, where.text.at
     lead = 1 if value.startswith("{") and at else 0
     inner = value[lead:].removesuffix("}") if lead else value
@@ -33,10 +34,11 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
     if reference is None or reference.bracket:
         return
     reads = mark_of(where.shape, "state_read") is not None
+    origins: Mapping[tuple[Part, ...], str] = dict(dataflow(where.document).declared.expected.items())
     for path, known in known_paths(where, reference.head, reference.word):
         if any(isinstance(part, int) for part in path) or (known.name == RESULTS and not reference.head):
             continue
-        if not reads and (not known.declared or known.writers):
+        if not reads and (known.writers or origins.get((*reference.head, *path)) != "state_schema"):
             continue
         written = format_path(path)
         yield Item(
