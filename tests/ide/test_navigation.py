@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from agentloom.ide.navigation import definition, highlights, references
+from agentloom.ide.rename import rename
 from agentloom.ide.results import FileLocation, Location
 from agentloom.text import LineTable
 from tests.analysis.checking import A, H
 from tests.ide.marked import opened
 from tests.ide.project import Files
+from tests.ide.test_rename_corpus import FOLDERS, check, every_place, files
 
 B = "  - id: b\n    type: llm_call\n    depends_on: [a]\n    prompt: '{state.x}'\n"
 
@@ -249,8 +253,8 @@ def test_definitions_in_other_files(name: str, old: str, new: str, places: list[
     """Keys of a child lead into the child, and what a child is handed leads to where it is handed over."""
     name += ".loom.yaml"
     text = {"parent.loom.yaml": PARENT, "child.loom.yaml": CHILD}[name]
-    files = across(name, text.replace(old, new, 1))
-    found = definition(*files.asked(), files)
+    project = across(name, text.replace(old, new, 1))
+    found = definition(*project.asked(), project)
     assert found is not None
     assert [said(target) for target in found.targets] == places
 
@@ -267,8 +271,8 @@ def test_references_through_what_is_given_back(name: str, old: str, new: str) ->
     """From the parent and from the child, the same places; the own file's come first."""
     name += ".loom.yaml"
     text = {"parent.loom.yaml": PARENT, "child.loom.yaml": CHILD}[name]
-    files = across(name, text.replace(old, new, 1))
-    found = [said(place) for place in references(*files.asked(), files)]
+    project = across(name, text.replace(old, new, 1))
+    found = [said(place) for place in references(*project.asked(), project)]
     assert sorted(found) == [
         "child.loom.yaml:4:82 answer",
         "parent.loom.yaml:14:19 answer",
@@ -283,8 +287,8 @@ def test_shared_state_reaches_into_the_child_and_out_of_it() -> None:
     shared = PARENT.replace("    isolated_state: true\n", "")
     child = CHILD.replace("{state.subject}", "{state.subject} {state.ticket}")
     other = shared.replace("name: parent", "name: other").replace("state.ticket", "state.t¦icket")
-    files = Files({"parent.loom.yaml": shared, "child.loom.yaml": child, "other.loom.yaml": other})
-    assert sorted(said(place) for place in references(*files.asked(), files)) == [
+    project = Files({"parent.loom.yaml": shared, "child.loom.yaml": child, "other.loom.yaml": other})
+    assert sorted(said(place) for place in references(*project.asked(), project)) == [
         "child.loom.yaml:4:61 ticket",
         "other.loom.yaml:2:9 ticket",
         "other.loom.yaml:6:21 ticket",
@@ -309,23 +313,53 @@ USES = "name: w\nstate: {ticket: hi}\nagents: {writer: ./writer.agent.yaml}\nste
 def test_an_agent_file_reads_the_state_of_who_uses_it() -> None:
     """Definition and references go from the agent's file to the workflow and back; the path opens the file."""
     texts = {"w.loom.yaml": USES, "writer.agent.yaml": AGENT.replace("state.t", "state.¦t"), "other.agent.yaml": AGENT}
-    files = Files(texts)
-    found = definition(*files.asked(), files)
+    project = Files(texts)
+    found = definition(*project.asked(), project)
     assert found is not None
     assert [said(target) for target in found.targets] == ["w.loom.yaml:2:9 ticket"]
-    assert len(references(*files.asked(), files)) == 3
-    files = Files({**texts, "writer.agent.yaml": AGENT, "w.loom.yaml": USES.replace("./writer", "./¦writer")})
-    found = definition(*files.asked(), files)
+    assert len(references(*project.asked(), project)) == 3
+    project = Files({**texts, "writer.agent.yaml": AGENT, "w.loom.yaml": USES.replace("./writer", "./¦writer")})
+    found = definition(*project.asked(), project)
     assert found is not None
     assert [said(target) for target in found.targets] == ["writer.agent.yaml"]
+
+
+def test_an_agent_file_names_agents_of_who_uses_it() -> None:
+    """A name, and no path, in an agent's file is one of the workflow's agents."""
+    texts = {
+        "w.loom.yaml": USES.replace("agents: {", "agents: {help¦er: {system_prompt: hi}, "),
+        "writer.agent.yaml": AGENT.replace("./other.agent.yaml", "helper"),
+    }
+    project = Files(texts)
+    assert [said(place) for place in references(*project.asked(), project)] == [
+        "w.loom.yaml:3:10 helper",
+        "writer.agent.yaml:3:17 helper",
+    ]
+    changes = rename(*project.asked(), "aide", project)
+    assert [(change.source.uri.rsplit("/", 1)[-1], len(change.edits)) for change in changes] == [
+        ("w.loom.yaml", 1),
+        ("writer.agent.yaml", 1),
+    ]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_what_is_shown_around_a_definition_holds_it(folder: Path) -> None:
+    """The whole of a target contains the name in it, as the protocol asks; also where aliases tear the two apart."""
+    for path in files(str(folder)):
+        document = check(path, path.read_bytes().decode("utf-8", "replace"))
+        for _, place in every_place(document):
+            found = definition(document, place.span.start)
+            for target in found.targets if found is not None else ():
+                if isinstance(target, Location) and target.whole is not None:
+                    assert target.whole.start <= target.span.start <= target.span.end <= target.whole.end, place
 
 
 def test_references_of_a_file() -> None:
     """Every place that names the file, whatever the path looks like."""
     texts = {"w.loom.yaml": USES.replace("./writer", "./¦writer"), "writer.agent.yaml": AGENT}
     texts["v.loom.yaml"] = USES.replace("{writer: ./writer.agent.yaml}", "{w: ../work-space/writer.agent.yaml}")
-    files = Files(texts)
-    assert [said(place) for place in references(*files.asked(), files)] == [
+    project = Files(texts)
+    assert [said(place) for place in references(*project.asked(), project)] == [
         "w.loom.yaml:3:18 ./writer.agent.yaml",
         "v.loom.yaml:3:13 ../work-space/writer.agent.yaml",
     ]
@@ -338,8 +372,8 @@ def test_a_workflow_that_runs_itself_comes_to_an_end() -> None:
         .replace("    isolated_state: true\n", "")
         .replace("state.topic", "state.¦topic")
     )
-    files = Files({"parent.loom.yaml": text.replace("    return_keys: [answer]\n", "")})
-    assert [said(place) for place in references(*files.asked(), files)] == [
+    project = Files({"parent.loom.yaml": text.replace("    return_keys: [answer]\n", "")})
+    assert [said(place) for place in references(*project.asked(), project)] == [
         "parent.loom.yaml:7:13 topic",
         "parent.loom.yaml:12:30 topic",
     ]

@@ -14,7 +14,7 @@ from agentloom.text import Span
 class Anchored(NamedTuple):
     """One `&x` or `*x`, without its sign. ``group`` is equal for an anchor and its aliases; it is -1 for aliases without one.
 
-    ``whole`` is the value that an anchor marks.
+    ``whole`` is an anchor with the value that it marks.
     """
 
     word: str
@@ -38,7 +38,8 @@ def anchors_of(document: WorkflowDocument) -> tuple[Anchored, ...]:
         elif node.anchor is not None:
             span = Span(node.anchor.start + 1, node.anchor.end).shift(base)
             groups[(base, id(node))] = span.start
-            found.append(Anchored(text[slice(*span)], span, span.start, True, node.span.shift(base)))
+            whole = Span(span.start - 1, max(span.end, node.span.end + base))
+            found.append(Anchored(text[slice(*span)], span, span.start, True, whole))
     first: dict[str, int] = {}
     for anchored in found:
         first.setdefault(anchored.word, anchored.group)

@@ -21,7 +21,7 @@ from agentloom.ide.names.scope import (
     file_of,
     names_of,
 )
-from agentloom.syntax.nodes import Alias, Scalar
+from agentloom.syntax.nodes import Scalar
 from agentloom.syntax.scalars import text_span
 from agentloom.text import Span
 
@@ -112,7 +112,7 @@ class Index:
                 span = text_span(mention.node, *inside).shift(where.base)
                 if not span.contains(offset) or span.end == span.start:
                     continue
-                place = Place(name, mention.role, self.document.source, span, mention, self._whole(mention))
+                place = Place(name, mention.role, self.document.source, span, mention, self._whole(mention, span))
                 if found is None or (found.role == "read" and mention.role == "write"):
                     found = place
         return found
@@ -215,19 +215,21 @@ class Index:
             return None
         span = text_span(mention.node, *mention.insides[at]).shift(mention.where.base)
         role = mention.role
-        return Place(name, role, self.document.source, span, mention, self._whole(mention))
+        return Place(name, role, self.document.source, span, mention, self._whole(mention, span))
 
-    def _whole(self, mention: Mention) -> Span | None:
-        """Return the thing around a name: the step that an id names, the entry of a key or field."""
+    def _whole(self, mention: Mention, span: Span) -> Span | None:
+        """Return the thing around a name: the step that an id names, the entry of a key or field; None if that is elsewhere."""
         where = mention.where
-        if mention.whole is not None:
-            return mention.whole.shift(where.base)
-        if mention.kind == "step" and mention.role == "define":
-            return where.facts.node.span.shift(where.base)
         located = where.facts.fields.get(mention.key.split(".", 1)[0])
-        if located is None or located.value.__class__ is Alias or located.value.span.end < located.key.span.end:
+        whole = mention.whole
+        if whole is None and mention.kind == "step" and mention.role == "define":
+            whole = where.facts.node.span
+        if whole is None and located is not None:
+            whole = Span(located.key.span.start, located.value.span.end)
+        if whole is None:
             return None
-        return Span(located.key.span.start, located.value.span.end).shift(where.base)
+        whole = whole.shift(where.base)
+        return whole if whole.start <= span.start and span.end <= whole.end else None
 
     def _anchor_place(self, anchored: Anchored) -> Place:
         role: Role = "define" if anchored.defines else "refer"
