@@ -362,7 +362,9 @@ def test_a_thousand_unknown_keys_are_not_compared_with_everything(monkeypatch: p
     offers: list[int] = []
     real = Flow._offer
     monkeypatch.setattr(Flow, "_offer", lambda *arguments: offers.append(1) or real(*arguments))
-    steps = "".join(f"  - {{id: s{n}, type: llm_call, prompt: 'do {{state.x{n}}}', output: o{n}}}\n" for n in range(1000))
+    steps = "".join(
+        f"  - {{id: s{n}, type: llm_call, prompt: 'do {{state.x{n}}}', output: o{n}}}\n" for n in range(1000)
+    )
     document = check(f"name: w\nsteps:\n{steps}")
     assert [d.code for d in document.diagnostics] == ["AL401"]
     assert len(offers) < 50_000

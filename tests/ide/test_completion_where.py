@@ -156,6 +156,17 @@ def test_what_a_merge_key_brings_in() -> None:
     assert found.merged == {"timeout"}
 
 
+@pytest.mark.parametrize("typed", ["  ¦\n", "  key: {a: 1, ¦}\n", "  x: ¦\n", "  x:\n    y: ¦\n", "¦\n", "  ab¦\n"])
+def test_long_blocks_are_as_short_ones(typed: str) -> None:
+    """Among hundreds of keys a place is what it is among two."""
+    for above in (True, False):
+        lines = ("".join(f"  k{n}: 1\n" for n in range(size)) for size in (2, 200))
+        short, long = (at("state:\n" + (typed + keys if above else keys + typed) + HEAD) for keys in lines)
+        assert (short.kind, short.path, short.column) == (long.kind, long.path, long.column)
+        if short.kind == "key" and short.path == ("state",):
+            assert (len(short.keys), len(long.keys)) == (2, 200)
+
+
 def test_a_step_is_found_by_its_place() -> None:
     """The step is the one around the cursor, also in a workflow written in place."""
     outer = at(HEAD + STEP + STEP.replace("id: a", "id: b") + "    ¦")

@@ -7,9 +7,12 @@ from bisect import bisect_right
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.edits.places import column_of, line_start
 from agentloom.ide.completion.frames import Frame
-from agentloom.syntax.nodes import Mapping, Scalar
+from agentloom.syntax.nodes import Mapping, Node, Scalar
 from agentloom.syntax.tree import Placed
 from agentloom.text import Span
+
+MANY = 50
+"""Entries of a block at the top above which a scan begins at the nearest one."""
 
 VIRTUAL = "\0"
 """The key of what stands around a document in brackets."""
@@ -28,13 +31,18 @@ def region_of(document: WorkflowDocument, offset: int, start: int) -> tuple[int,
         return line_start(text, top.span.start), [root]
     root.column = column_of(text, top.entries[0].key.span.start)
     at, key = start, ""
+    value: Node | None = None
     for entry in top.entries:
         name = entry.key.value if isinstance(entry.key, Scalar) else ""
         if entry.key.span.contains(offset):
             continue  # perhaps a word typed in the middle of something
         root.names[name] = entry.value.span if isinstance(entry.value, Scalar) else Span(0, 0)
         if entry.key.span.start < offset:
-            at, key = entry.key.span.start, name
+            at, key, value = entry.key.span.start, name, entry.value
+    if isinstance(value, Mapping) and not value.flow and len(value.entries) > MANY:
+        inside = _inside(text, offset, root, key, value)
+        if inside is not None:
+            return inside
     if key == "steps":
         found = nearest_item(document.tree.steps, offset)
         if found >= 0:
@@ -45,6 +53,23 @@ def region_of(document: WorkflowDocument, offset: int, start: int) -> tuple[int,
                 line = line_start(text, dash)
                 return line, [root, Frame(True, column_of(text, dash), dash, index=found - 1, begins=dash)]
     return line_start(text, at), [root]
+
+
+def _inside(text: str, offset: int, root: Frame, key: str, value: Mapping) -> tuple[int, list[Frame]] | None:
+    """Return where to scan from in a long block at the top: from the nearest of its own keys above; None above the first."""
+    entries = value.entries
+    found = bisect_right(entries, offset - 1, key=lambda entry: entry.key.span.start) - 1
+    if found >= 0 and entries[found].key.span.contains(offset):
+        found -= 1  # perhaps a word typed in the middle of something
+    if found < 0:
+        return None
+    start = entries[found].key.span.start
+    root.key, root.state = key, "done"
+    inner = Frame(False, column_of(text, start), start)
+    for entry in entries:
+        if isinstance(entry.key, Scalar) and not entry.key.span.contains(offset):
+            inner.names[entry.key.value] = entry.value.span if isinstance(entry.value, Scalar) else Span(0, 0)
+    return line_start(text, start), [root, inner]
 
 
 def start_of(placed: Placed) -> int:
