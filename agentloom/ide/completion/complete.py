@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.ide.completion import references
+from agentloom.ide.completion import keys, references
+from agentloom.ide.completion.above import step_above
 from agentloom.ide.completion.items import Item, distinct
 from agentloom.ide.completion.sources import SOURCES
 from agentloom.ide.completion.where import where
@@ -13,6 +14,8 @@ from agentloom.ide.results import Project
 
 MOST = 400
 """Items in one answer."""
+LATER = 9
+"""The rank of new steps below one that isn't finished."""
 
 
 class Completion(NamedTuple):
@@ -25,8 +28,11 @@ class Completion(NamedTuple):
 def complete(document: WorkflowDocument, offset: int, project: Project | None = None) -> list[Item]:
     """Return all that may stand at an offset, in the order in which it should be shown."""
     place = where(document, offset)
-    found = distinct(item for source in SOURCES if source.applies(place) for item in source.items(place, project))
-    return sorted(found, key=lambda item: item.rank)
+    above = step_above(place)
+    found = [item for source in SOURCES if source.applies(place) for item in source.items(place, project)]
+    if above is not None:
+        found = [*keys.items(above), *(item._replace(rank=LATER) for item in found if item.kind != "key")]
+    return sorted(distinct(found), key=lambda item: item.rank)
 
 
 def answer(document: WorkflowDocument, offset: int, project: Project | None = None) -> Completion:
