@@ -28,6 +28,8 @@ class Request:
 
     ``step_id`` is for recordings and logs. ``prefer`` names the provider to try first, for a workflow whose `config.provider` isn't
     the one that the gateway was set up for (a subworkflow with a provider of its own); empty leaves the gateway's own order.
+
+    ``idempotency_key`` is the same when the same attempt is made again after a kill: a server that remembers keys bills it once.
     """
 
     model: str
@@ -38,6 +40,12 @@ class Request:
     step_id: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     prefer: str = ""
+    idempotency_key: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that go with the call, whatever the provider."""
+        return {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
 
 
 @dataclass(frozen=True, slots=True)

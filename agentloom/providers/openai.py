@@ -59,9 +59,9 @@ class OpenAIProvider:
         payload = self._payload(request)
         started = perf_counter()
         if request.stream:
-            reply = await self._stream(payload, started, on_delta)
+            reply = await self._stream(payload, request.headers, started, on_delta)
         else:
-            reply = self._whole(await self._http.post(self._url, payload))
+            reply = self._whole(await self._http.post(self._url, payload, request.headers))
         return Response(
             content="".join(reply.pieces),
             model=reply.model or request.model,
@@ -107,9 +107,11 @@ class OpenAIProvider:
         reply.note(data, choice)
         return reply
 
-    async def _stream(self, payload: Mapping[str, Any], started: float, on_delta: OnDelta | None) -> _Reply:
+    async def _stream(
+        self, payload: Mapping[str, Any], headers: Mapping[str, str], started: float, on_delta: OnDelta | None
+    ) -> _Reply:
         reply = _Reply()
-        async with self._http.stream(self._url, payload) as events:
+        async with self._http.stream(self._url, payload, headers) as events:
             async for event in events:
                 if event.data.strip() == "[DONE]":
                     reply.done = True

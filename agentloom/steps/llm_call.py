@@ -62,6 +62,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
         stream=stream,
         step_id=op.path,
         prefer=services.provider,
+        idempotency_key=attempt.key,
     )
     response = await services.gateway.complete(request, attempt.delta if stream else None)
     attempt.spend(response.cost_usd, response.usage)

@@ -16,6 +16,7 @@ from agentloom.language.paths import Part
 from agentloom.language.rendering import render
 from agentloom.language.template import Piece, parse_template
 from agentloom.tools.addresses import Reach
+from agentloom.tools.keys import HEADER
 from agentloom.tools.webhooks import WITHIN, Delivery, Webhook, deliver
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ async def tell(step: ApprovalGateStep, op: Op, services: Services, attempt: Atte
     except TemplateError as error:
         delivery = Delivery("failed", error=str(error))
     else:
-        headers = {"Idempotency-Key": attempt.key, **notify.headers}
+        headers = {HEADER: attempt.key, **notify.headers}
         left = anyio.current_effective_deadline() - anyio.current_time() - MARGIN
         delivery = await deliver(
             Webhook(notify.url, body, headers, notify.timeout),

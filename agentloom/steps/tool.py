@@ -13,6 +13,7 @@ from agentloom.core.runner import Op
 from agentloom.errors import SecurityError, StepError, ToolNotFoundError, ValidationError
 from agentloom.language.arguments import find_references_deep, render_deep, unescaped
 from agentloom.language.paths import Part
+from agentloom.tools.keys import keyed
 
 if TYPE_CHECKING:
     from agentloom.model.steps import ToolStep
@@ -45,7 +46,8 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     # A copy: a tool may do with its arguments what it likes, and the state must not change under the steps beside it.
     args = plain(render_deep(step.tool_args, op.inputs, warn=attempt.warn), "tool_args")
     try:
-        result = await services.tools.call(step.tool_name, args)
+        with keyed(attempt.key):
+            result = await services.tools.call(step.tool_name, args)
     except (ToolNotFoundError, SecurityError):
         raise
     except ValidationError as error:

@@ -15,6 +15,7 @@ import anyio
 from agentloom.errors import ValidationError
 from agentloom.tools.base import BaseTool
 from agentloom.tools.catalogue import BUILTIN_TOOLS
+from agentloom.tools.keys import HEADER, idempotency_key
 from agentloom.tools.policy import Policy
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class HttpRequest(BaseTool):
         """
         where = f"{method} {_address(url)}"
         sent_headers = {_header_name(name): _header_value(name, value) for name, value in headers.items()}
+        if (key := idempotency_key()) and HEADER.lower() not in {name.lower() for name in headers}:
+            sent_headers[HEADER.encode()] = key.encode()
         try:
             sent_body = body.encode()
         except UnicodeError:

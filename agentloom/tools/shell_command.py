@@ -16,6 +16,7 @@ import anyio
 from agentloom.errors import ValidationError
 from agentloom.tools.base import BaseTool
 from agentloom.tools.catalogue import BUILTIN_TOOLS
+from agentloom.tools.keys import ENVIRONMENT, idempotency_key
 from agentloom.tools.policy import Policy
 
 MAX_OUTPUT_BYTES = 1024 * 1024
@@ -65,7 +66,10 @@ class ShellCommand(BaseTool):
         if not folder.is_dir():
             raise NotADirectoryError(f"`{cwd}` is no folder to run in")
         program = ["sh", "-c", command] if self._policy is None else self._policy.program(command, folder)
-        environment = None if self._policy is None else dict(self._policy.environment())
+        environment = dict(os.environ if self._policy is None else self._policy.environment())
+        environment.pop(ENVIRONMENT, None)  # that of a run which runs this one as its command
+        if key := idempotency_key():
+            environment[ENVIRONMENT] = key
         run = await _start(program, folder, environment)
         try:
             with anyio.fail_after(timeout or None):
@@ -152,7 +156,7 @@ class _Run(asyncio.SubprocessProtocol):
             os.killpg(self._transport.get_pid(), number)
 
 
-async def _start(program: Sequence[str], folder: Path, environment: dict[str, str] | None) -> _Run:
+async def _start(program: Sequence[str], folder: Path, environment: dict[str, str]) -> _Run:
     loop = asyncio.get_running_loop()
     # Being cancelled between starting and knowing it would leave the command alone.
     with anyio.CancelScope(shield=True):
