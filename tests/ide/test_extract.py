@@ -194,6 +194,18 @@ def test_line_ends_and_wide_characters(variant: str, to_file: bool) -> None:
     assert same_line_ends(VARIANTS[variant](flow), text)
 
 
+def test_comments_between_steps_stay() -> None:
+    """A heading that stands apart from the step below it belongs to the list; one directly above goes along."""
+    text = FLOW.replace('.get("label")', ".label").replace(
+        "  # reads the page\n", "  # --- reading\n\n  # it reads\n  # the page\n"
+    )
+    after, child = done(text, "fetch", "sum", "label")
+    assert "\n  # --- reading\n\n" in after
+    assert "it reads" not in after
+    assert "\n\n  # it reads\n  # the page\n  - id: sum\n" in child
+    assert "--- reading" not in child
+
+
 def test_names_are_new() -> None:
     """Neither an id, nor a key of the state, nor a file that is there."""
     text = FLOW.replace("id: fetch", "id: sum_part").replace("fetch", "sum_part")

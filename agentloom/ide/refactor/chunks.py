@@ -19,7 +19,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 class Chunk(NamedTuple):
-    """The lines of one item. ``open`` tells that blank lines at its end belong to its last value."""
+    """The lines of one item, with the blank ones behind it; a comment below those belongs to the list. ``open`` tells that blank lines at its end belong to its last value."""
 
     span: Span
     node: Node
@@ -45,15 +45,13 @@ def chunks_of(document: WorkflowDocument, steps: Node | None) -> Chunks:
     for item in steps.items:
         dash = _dash_of(text, item, column)
         starts.append(_with_comments(text, dash, column, starts[-1] if starts else 0))
-    end = _end_of(text, steps.items[-1], column)
-    bounds = [*starts, end]
-    return Chunks(
-        column,
-        tuple(
-            Chunk(Span(start, stop), item, keeps_blank_lines(item))
-            for start, stop, item in zip(starts, bounds[1:], steps.items, strict=True)
-        ),
-    )
+    chunks: list[Chunk] = []
+    for at, item in enumerate(steps.items):
+        end = _end_of(text, item, column)
+        if at + 1 < len(steps.items):
+            end = _behind_blank_lines(text, end, starts[at + 1])
+        chunks.append(Chunk(Span(starts[at], end), item, keeps_blank_lines(item)))
+    return Chunks(column, tuple(chunks))
 
 
 def steps_of(document: WorkflowDocument) -> Node | None:
@@ -137,6 +135,12 @@ def _end_of(text: str, item: Node, column: int) -> int:
         if line.strip():
             end = at
     if keeps_blank_lines(item):
-        while end < len(text) and not text[end : after_break(text, end)].strip():
-            end = after_break(text, end)
+        end = _behind_blank_lines(text, end, len(text))
     return end
+
+
+def _behind_blank_lines(text: str, at: int, limit: int) -> int:
+    """Return where the blank lines that begin at a place end."""
+    while at < limit and not text[at : after_break(text, at)].strip():
+        at = after_break(text, at)
+    return at
