@@ -14,6 +14,7 @@ from agentloom.analysis.fixing import errors_of
 from agentloom.diagnostics import apply_edits
 from agentloom.ide.offers import Offer, offers
 from agentloom.ide.results import NewFile, Refusal, TextEdits
+from agentloom.syntax.reader import read as read_tree
 from agentloom.text import Span
 from tests.analysis.checking import A, H, check
 from tests.conftest import ROOT
@@ -56,12 +57,22 @@ def _tried(document: WorkflowDocument, offer: Offer) -> WorkflowDocument | None:
     for file in made:
         assert same_line_ends(text, file.text) or "\n" not in text, said
         assert not document.context.exists(file.path), said
+    _comments_stay(document, [apply_edits(text, edits), *(file.text for file in made)], offer)
     files = {file.path: file.text for file in made}
     mended = apply_edits(text, edits)
     assert same_line_ends(text, mended), said
     if files:
         return None  # `after` has read both together
     return analyze_fixture(Path(document.source.uri), mended)
+
+
+def _comments_stay(document: WorkflowDocument, texts: list[str], offer: Offer) -> None:
+    """Every comment is somewhere in the result, unless it is a fix that takes something away."""
+    if offer.kind in ("fix", "fix_all") or document.diagnostics:
+        return
+    after = "\n".join(comment.text for text in texts for comment in read_tree(text).comments)
+    lost = [comment.text for comment in document.tree.comments if comment.text.rstrip() not in after]
+    assert not lost, f"{offer.title} loses {lost}\n{document.source.text}\n{texts}"
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -174,7 +174,7 @@ def _depending(step: Step, rename: Rename, wanted: list[str]) -> Iterable[Edit]:
         raise Refusal(f"the dependencies of step `{step.id}` are shared through an anchor")
     inside = text[node.span.start : node.span.end]
     end = end_of(node, located.key)
-    if not wanted and "#" not in inside and "#" not in text[end : line_end(text, end)]:
+    if not wanted and "#" not in text[located.key.span.end : line_end(text, end)]:
         gone = remove_entry(text, owner, located.key, node)
         if gone:
             return gone
@@ -186,8 +186,9 @@ def _depending(step: Step, rename: Rename, wanted: list[str]) -> Iterable[Edit]:
     if "#" in inside:
         raise Refusal(f"a comment stands among the dependencies of step `{step.id}`")
     if block:
-        start = len(text[: node.span.start].rstrip(" \t\r\n"))
-        return (Edit(Span(start, node.span.end), f" {_flow(wanted)}"),)
+        colon = text.index(":", located.key.span.end) + 1
+        stop = len(text[: node.span.start].rstrip(" \t\r\n"))  # comments behind the key stay
+        return (Edit(Span(colon, colon), f" {_flow(wanted)}"), Edit(Span(stop, node.span.end), ""))
     if isinstance(node, SequenceNode):
         sources = {item.value: item.raw for item in node.items if isinstance(item, Scalar)}
         written = [sources.get(name) or quote(name, flow=True) for name in wanted]
@@ -215,11 +216,19 @@ def _in_lines(text: str, node: SequenceNode, rename: Rename, wanted: Sequence[st
             gone = remove_item(text, node, number)
             if len(gone) != 1 or (last and left):
                 return None
-            made.extend(gone)
+            made.append(_but_its_comment(text, item, gone[0]))
         elif news != [item.value]:
             first = requote(item.raw, item.style, news[0], flow=True)
             made.append(Edit(item.span, pad.join([first, *(quote(new, flow=True) for new in news[1:])])))
     return made
+
+
+def _but_its_comment(text: str, item: Scalar, gone: Edit) -> Edit:
+    """Return the edit that takes an item's line out, or leaves a comment that stands behind it."""
+    behind = text[item.span.end : line_end(text, item.span.end)]
+    if "#" not in behind:
+        return gone
+    return Edit(Span(text.rindex("-", 0, item.span.start), item.span.end + behind.index("#")), "")
 
 
 def _flow(names: Iterable[str]) -> str:
