@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from agentloom.diagnostics import Edit
 from agentloom.ide.completion.beginnings import begin
-from agentloom.ide.completion.items import Item
+from agentloom.ide.completion.items import Item, escaped
 from agentloom.ide.completion.keys import closing, opening, placed, value_column
 from agentloom.ide.completion.layout import Writer, layout_of
+from agentloom.ide.completion.references import fits
 from agentloom.ide.completion.where import Where
 from agentloom.ide.results import Project
 from agentloom.model.catalogue import Field
 from agentloom.syntax.quoting import quote
+
+MOST = 500
+"""Keys offered at once, of those that fit what is typed; more than one answer holds, so that the editor asks again."""
 
 
 def applies(where: Where) -> bool:
@@ -34,20 +39,22 @@ def items(where: Where, project: Project | None = None) -> Iterator[Item]:
     assert shape is not None
     layout = layout_of(where.document, where.offset)
     column = value_column(where, layout) if where.kind == "value" and not where.flow else where.column
-    for name, said in known(where).items():
-        if where.kind == "key" and name in where.keys:
-            continue
+    typed = where.word.casefold()
+    there = where.keys if where.kind == "key" else {}
+    lacking = (
+        (name, said) for name, said in known(where).items() if name not in there and fits(typed, name.casefold())
+    )
+    for name, said in islice(lacking, MOST):
         spelled = quote(name, where.flow)
         if where.colon:
             yield Item(name, "state", Edit(where.span, spelled), said, rank=1)
             continue
         values = shape.values
         begun = begin(Field(name, values, ""), Writer(layout), column, where.flow, lambda _: None) if values else None
-        text = opening(where, layout) + spelled + ":" + (begun.text if begun else " $0") + closing(where)
-        edit, extra = placed(where, text)
-        at_end = edit.text.endswith("$0")
-        if at_end:
-            edit = edit._replace(text=edit.text[:-2])
+        behind = ":" + (begun.text if begun else " $0") + closing(where)
+        at_end = behind.endswith("$0")
+        written = spelled + behind.removesuffix("$0") if at_end else escaped(spelled) + behind
+        edit, extra = placed(where, opening(where, layout) + written)
         yield Item(name, "state", edit, said, rank=1, snippet=not at_end, additional=extra, retrigger=True)
 
 
