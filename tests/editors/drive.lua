@@ -117,6 +117,18 @@ function acts.complete()
   report.completed = vim.api.nvim_get_current_line()
 end
 
+-- What opens by itself while a state path is typed, where that is switched on; then it is taken back.
+function acts.menu()
+  local before = text()
+  go_to('Is this polite?')
+  press('$i {state.')
+  wait('the menu', function() return vim.fn.pumvisible() == 1 end)
+  report.menu = vim.tbl_map(function(item) return item.abbr or item.word end, vim.fn.complete_info({ 'items' }).items)
+  press('<C-e><Esc>u')
+  wait('the text of before', function() return vim.fn.mode() == 'n' and text() == before end)
+  wait('the end of the diagnostic', clean)
+end
+
 function acts.rename()
   go_to('id: classify', #'id: ')
   vim.lsp.buf.rename('sort')

@@ -15,7 +15,7 @@ from tests.editors.documents import NAME, drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.lua"
 ACTS = ("diagnose", "hover", "outline", "define", "fix", "type", "complete", "rename")
-NEWER = ("colours", "hints")
+NEWER = ("menu", "colours", "hints")
 """What only the newer one can do."""
 
 
@@ -128,3 +128,8 @@ def test_hints_stand_in_the_text(new: dict[str, Any]) -> None:
     """The layer of each step, and the model that it inherits."""
     assert [hint for hint in new["hints"] if hint.startswith("layer")] == ["layer 1", "layer 2", "layer 2"]
     assert "gpt-4o-mini (mock)" in new["hints"]
+
+
+def test_the_menu_opens_while_typing(new: dict[str, Any]) -> None:
+    """With what the guide says of completion: the state keys come behind the dot, without a key for it."""
+    assert {"ticket", "category", "reply"} <= set(new["menu"])
