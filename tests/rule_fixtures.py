@@ -10,6 +10,7 @@ from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.settings import find_settings
 from agentloom.text import Source
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 
 ROOT = Path(__file__).parent / "fixtures" / "rules"
 
@@ -52,7 +53,7 @@ def analyze_fixture(path: Path, text: str) -> WorkflowDocument:
     """Return the document of a fixture's text, in its own folder with its own settings."""
     from agentloom.analysis.analyze import analyze
 
-    return analyze(Source(str(path), text), Context(settings=find_settings(path)))
+    return analyze(Source(str(path), text), Context(settings=find_settings(path), tools=BUILTIN_TOOLS))
 
 
 def found_in(document: WorkflowDocument) -> list[Want]:

@@ -43,6 +43,12 @@ def _reads(tree: Node) -> list[Read]:
     return found
 
 
+def path_of(node: Node) -> tuple[Part, ...]:
+    """Return the path of the state that a node reads, if it is nothing but such a read; else nothing."""
+    read, _ = _chain(node)
+    return () if read is None else read.parts
+
+
 def _spoken_of(read: Read, faults: list[Fault]) -> bool:
     """Tell whether a fault lies in a read, so that its key is not what it seems."""
     return any(fault.kind != "syntax" and read.span.start <= fault.start < read.span.end for fault in faults)

@@ -11,6 +11,7 @@ from agentloom.analysis.context import Context
 from agentloom.analysis.settings import find_settings
 from agentloom.diagnostics import Severity
 from agentloom.text import Source
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 
 CAREFUL = sorted((Path(__file__).parent.parent / "fixtures" / "careful").rglob("*.yaml"))
 
@@ -30,7 +31,7 @@ def test_there_are_enough() -> None:
 def test_no_false_alarm(path: Path) -> None:
     """Neither errors nor warnings; information only where it is listed here."""
     text = path.read_text(encoding="utf-8")
-    document = analyze(Source(str(path), text), Context(settings=find_settings(path)))
+    document = analyze(Source(str(path), text), Context(settings=find_settings(path), tools=BUILTIN_TOOLS))
     loud = [d for d in document.diagnostics if d.severity <= Severity.WARNING]
     assert [(d.code, d.message) for d in loud] == []
     found = [

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.effort import mapping, number
+from agentloom.analysis.rules.places import config_span
 from agentloom.diagnostics import Finding
-from agentloom.syntax.values import find
 from agentloom.text import Span
 
 _CALLING = ("llm_call", "embed")
@@ -47,7 +47,7 @@ def budget_never_binds(document: WorkflowDocument) -> Iterator[Finding]:
             local.append(model)
             continue
         priced += 1
-        span = step.place(step.facts.span_of("model")) if own else _config_span(document, "model")
+        span = step.place(step.facts.span_of("model")) if own else config_span(document, "model")
         if span is not None and span not in told:
             told.add(span)
             yield Finding(
@@ -55,7 +55,7 @@ def budget_never_binds(document: WorkflowDocument) -> Iterator[Finding]:
                 span,
                 f"`{model}` has no price, so it costs 0 and `budget_usd` never stops it; correct the name or price it",
             )
-    span = _config_span(document, "budget_usd")
+    span = config_span(document, "budget_usd")
     if local and not priced and provider != "mock" and span is not None:
         yield Finding(
             "AL511",
@@ -72,14 +72,8 @@ def budget_stops_everything(document: WorkflowDocument) -> Iterator[Finding]:
     Raise it, or remove it for no limit.
     """
     budget = number(mapping(document.head.data.get("config")).get("budget_usd"))
-    span = _config_span(document, "budget_usd")
+    span = config_span(document, "budget_usd")
     if budget == 0 and span is not None:
         yield Finding(
             "AL512", span, "a budget of 0 is reached before the first step, so nothing runs; raise or remove it"
         )
-
-
-def _config_span(document: WorkflowDocument, name: str) -> Span | None:
-    located = document.head.fields.get("config")
-    node = find(located.value, (name,)) if located is not None else None
-    return None if node is None else node.span.shift(document.base)

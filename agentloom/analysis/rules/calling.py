@@ -1,0 +1,176 @@
+"""Rules about tools and agents that are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agentloom.analysis.document import Facts, Step, WorkflowDocument
+from agentloom.analysis.graph import find_cycles
+from agentloom.analysis.rules.places import key_at, node_at, renamed, span_at
+from agentloom.analysis.symbols import Occurrence
+from agentloom.analysis.values import suggest, undefined, valid_values
+from agentloom.diagnostics import Edit, Finding, Fix, Related
+from agentloom.language.arguments import find_references_deep
+from agentloom.similar import closest, slip_of
+from agentloom.syntax.values import find, find_key
+
+_KINDS = {"object": dict, "array": list, "boolean": bool}
+
+
+def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
+    """A tool's name is almost, but not quite, that of a tool that there is.
+
+    Tools of one's own are registered in Python and not known here, so only slips of the pen are told.
+
+    Correct the name.
+    """
+    known = document.context.tools
+    for facts, base, place in _named(document, "tool"):
+        if place.name in known or not place.name:
+            continue
+        near = slip_of(place.name, known)
+        if near is not None:
+            yield Finding(
+                "AL604",
+                place.span.shift(base),
+                f"tool `{place.name}` is not known; did you mean `{near}`?",
+                fixes=renamed(find(facts.node, _path(place.key)), near, base),
+            )
+
+
+def _named(document: WorkflowDocument, kind: str) -> Iterator[tuple[Facts, int, Occurrence]]:
+    """Yield where things of a kind are named, in the head and in the steps."""
+    for facts, base in [(document.head, document.base), *((step.facts, step.base) for step in document.steps)]:
+        for place in facts.occurrences:
+            if place.kind == kind and place.role == "refer":
+                yield facts, base, place
+
+
+def _path(key: str) -> tuple[str | int, ...]:
+    return tuple(int(part) if part.isdigit() else part for part in key.split("."))
+
+
+def bad_tool_arguments(document: WorkflowDocument) -> Iterator[Finding]:
+    """A tool gets arguments that it doesn't take, or doesn't get one that it needs.
+
+    The step would fail for good. Only what stands in the file is looked at; a template may become anything.
+
+    Correct the arguments as the message says.
+    """
+    if document.context.settings.tools:
+        return  # modules of one's own may put another tool in the place of one that is known
+    for step in document.steps:
+        tool = document.context.tools.get(step.facts.text("tool_name") or "") if step.type == "tool" else None
+        args = step.facts.data.get("tool_args")
+        if tool is None or (args is not None and not isinstance(args, dict)) or step.facts.findings:
+            continue  # what is wrong with its shape comes first
+        yield from _arguments(step, tool.name, args or {}, tool.parameters)
+
+
+def _arguments(step: Step, tool: str, args: dict[str, Any], schema: Any) -> Iterator[Finding]:
+    facts = step.facts
+    known = schema.get("properties", {})
+    unknown = [name for name in args if name not in known] if schema.get("additionalProperties") is False else []
+    missing = [name for name in schema.get("required", ()) if name not in args]
+    for name in unknown:
+        near = closest(name, [other for other in known if other not in args])
+        cure = f"did you mean `{near}`?" if near else "it takes " + ", ".join(f"`{other}`" for other in known)
+        located = facts.fields.get("tool_args")
+        key = find_key(located.value, (name,)) if located is not None else None
+        fixes: tuple[Fix, ...] = ()
+        if near is not None and key is not None:
+            fixes = (Fix(f"change to `{near}`", (Edit(key.span.shift(step.base), near),), safe=False),)
+            missing = [other for other in missing if other != near]
+        yield Finding(
+            "AL605", step.place(key_at(facts, "tool_args", name)), f"`{tool}` takes no `{name}`; {cure}", fixes=fixes
+        )
+    if missing:
+        where = facts.key_span("tool_args") if "tool_args" in facts.fields else facts.span_of("tool_name")
+        names = ", ".join(f"`{name}`" for name in missing)
+        yield Finding(
+            "AL605", step.place(where), f"`{tool}` needs {names}; add {'it' if len(missing) == 1 else 'them'}"
+        )
+    for name, value in args.items():
+        wrong = _unfit(value, known.get(name, {}))
+        if wrong is not None:
+            near = closest(value, known[name]["enum"]) if isinstance(value, str) and "enum" in known[name] else None
+            node = node_at(facts, "tool_args", name)
+            yield Finding(
+                "AL605",
+                step.place(span_at(facts, "tool_args", name)),
+                f"`{name}` of `{tool}` {wrong}",
+                fixes=renamed(node, near, step.base),
+            )
+
+
+def _unfit(value: Any, schema: dict[str, Any]) -> str | None:
+    """Return what is wrong with a value that stands in the file; None when nothing is, or a template decides."""
+    if isinstance(value, str):
+        choices = schema.get("enum")
+        if choices and value not in choices and not find_references_deep(value):
+            return f"is one of {', '.join(f'`{choice}`' for choice in choices)}, not `{value}`"
+        return None
+    if isinstance(value, dict) and value.keys() == {"value", "template"}:
+        return None
+    if schema.get("type") == "string" and isinstance(value, (dict, list)):
+        return f"is a text, not a {'mapping' if isinstance(value, dict) else 'list'}"
+    return None
+
+
+def unknown_agent(document: WorkflowDocument) -> Iterator[Finding]:
+    """A step, or another agent, names an agent that isn't defined.
+
+    Agents stand under `agents`, or in files of their own, which are named by their path.
+
+    Correct the name, or define the agent.
+    """
+    if document.kind != "workflow":
+        return
+    known = set(valid_values(document, "agent"))
+    for facts, base, place in _named(document, "agent"):
+        name = place.name
+        if name in known or not name or "/" in name or name.lower().endswith((".yaml", ".yml")):
+            continue
+        near = suggest(document, "agent", name)
+        message = undefined("agent", name, near, "define it under `agents`, or name a file")
+        node = find(facts.node, _path(place.key))
+        yield Finding("AL608", place.span.shift(base), message, fixes=renamed(node, near, base))
+
+
+def agent_cycle(document: WorkflowDocument) -> Iterator[Finding]:
+    """Agents call each other as tools in a ring.
+
+    Each would start the next one, without end.
+
+    Take one of the calls out.
+    """
+    agents = document.head.data.get("agents")
+    if not isinstance(agents, dict) or document.kind != "workflow":
+        return
+    calls: dict[str, list[str]] = {name: [] for name in agents}
+    places: dict[tuple[str, str], Occurrence] = {}
+    for place in document.head.occurrences:
+        words = place.key.split(".")
+        if (
+            place.kind == "agent"
+            and place.role == "refer"
+            and len(words) > 2
+            and words[1] in calls
+            and place.name in calls
+        ):
+            calls[words[1]].append(place.name)
+            places.setdefault((words[1], place.name), place)
+    itself = [(name,) for name, called in calls.items() if name in called]
+    for loop in [*itself, *find_cycles(calls)]:
+        edges = list(zip(loop, (*loop[1:], loop[0]), strict=True))
+        closing = places[edges[-1]]
+        shown = " -> ".join((*loop, loop[0]))
+        yield Finding(
+            "AL609",
+            closing.span.shift(document.base),
+            f"agents call each other in a ring: `{shown}`; take one of the calls out",
+            related=tuple(
+                Related(places[edge].span.shift(document.base), f"`{edge[0]}` calls `{edge[1]}`") for edge in edges[:-1]
+            ),
+        )

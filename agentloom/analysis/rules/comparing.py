@@ -1,0 +1,158 @@
+"""The rule about comparisons with texts that never come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from agentloom.analysis import edits
+from agentloom.analysis.dataflow import Flow, dataflow
+from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.effort import mapping
+from agentloom.diagnostics import Edit, Finding, Fix, Related
+from agentloom.language.expression import parse_expression
+from agentloom.language.paths import Part, format_path
+from agentloom.syntax.scalars import text_span
+from agentloom.text import Span
+
+if TYPE_CHECKING:
+    from agentloom.language.tree import Constant, Node
+
+_SHOWN = 6
+
+
+def impossible_comparison(document: WorkflowDocument) -> Iterator[Finding]:
+    """A condition compares a value with a text that it can never be.
+
+    A gate's output is `approved` or `rejected`, a router's the id of a step, and a reply with a JSON Schema has one of its `enum`; case and
+    blanks count. A result's `status` is `success` or nothing: a step that failed has no result.
+
+    Compare with one of the values that there are.
+    """
+    routers = [step for step in document.steps if step.type == "router" and step.id in document.by_id]
+    if not routers:
+        return
+    flow = dataflow(document)
+    for step in routers:
+        for leaf in step.facts.expressions:
+            if not isinstance(leaf.value, str):
+                continue
+            expression = parse_expression(leaf.value)
+            if expression.faults:
+                continue
+            for parts, constant, wanted in _comparisons(expression.tree):
+                known = _known_values(flow, step, parts)
+                if known is None or wanted in known[0]:
+                    continue
+                values, writers = known
+                span = text_span(leaf.node, *constant.span)
+                near = _near(wanted, values)
+                written = format_path(parts)
+                listed = ", ".join(f"`{value}`" for value in values[:_SHOWN]) + (" …" if len(values) > _SHOWN else "")
+                cure = (
+                    f"did you mean `{near}`?"
+                    if near
+                    else f"it is {'one of ' if len(values) > 1 else ''}{listed}, or nothing"
+                )
+                yield Finding(
+                    "AL306",
+                    step.place(span),
+                    f"`{written}` is never `{wanted}`; {cure}",
+                    related=tuple(Related(writer.name_span, f"`{writer.id}` gives it") for writer in writers[:3]),
+                    fixes=_fixes(step, leaf.node, constant.inner, near),
+                )
+
+
+def _fixes(step: Step, node: object, inner: Span, near: str | None) -> tuple[Fix, ...]:
+    from agentloom.syntax.nodes import Scalar
+
+    if near is None or not isinstance(node, Scalar) or set(near) & set("'\"\\"):
+        return ()
+    found = edits.replace_inside(node, *inner, near)
+    moved = tuple(Edit(edit.span.shift(step.base), edit.text) for edit in found)
+    return (Fix(f"change to `{near}`", moved, safe=False),) if moved else ()
+
+
+def _near(wanted: str, values: tuple[str, ...]) -> str | None:
+    from agentloom.similar import closest
+
+    plain = wanted.strip().casefold()
+    return next((value for value in values if value.strip().casefold() == plain), None) or closest(wanted, values)
+
+
+def _comparisons(tree: Node) -> Iterator[tuple[tuple[Part, ...], Constant, str]]:
+    """Yield the equalities between a path and a text, and the texts in a list that a path is looked up in."""
+    from agentloom.language.reading import path_of
+    from agentloom.language.tree import Compare, Constant, Display, children
+
+    todo: list[Node] = [tree]
+    while todo:
+        node = todo.pop()
+        todo.extend(children(node))
+        if not isinstance(node, Compare):
+            continue
+        left = node.first
+        for operator, right in node.rest:
+            pairs: list[tuple[Node, Node]] = []
+            if operator == "==":
+                pairs = [(left, right), (right, left)]
+            elif operator == "in" and isinstance(right, Display):
+                pairs = [(left, item) for item in right.items]
+            for path, text in pairs:
+                if isinstance(text, Constant) and isinstance(text.value, str):
+                    parts = path_of(path)
+                    if parts:
+                        yield parts, text, text.value
+            left = right
+
+
+def _known_values(flow: Flow, step: Step, parts: tuple[Part, ...]) -> tuple[tuple[str, ...], list[Step]] | None:
+    """Return the texts that a path can hold, and the steps that write it; None when that isn't known."""
+    if parts[0] == "steps":
+        writer = flow.document.by_id.get(str(parts[1])) if len(parts) > 2 else None
+        if writer is None:
+            return None
+        if parts[2] == "status" and len(parts) == 3:
+            return ("success",), [writer]
+        values = _values_of(writer, parts[3:]) if parts[2] == "output" else None
+        return None if values is None else (values, [writer])
+    if flow.outer is not None or flow.declared.origin(parts) is not None:
+        return None
+    found: dict[str, None] = {}
+    writers: list[Step] = []
+    for other in flow.writers(parts):
+        if other.parts != parts[: len(other.parts)]:
+            return None  # only a part of it, or something below
+        values = _values_of(other.step, parts[len(other.parts) :])
+        if values is None or any(write.key == "conversation" for write in other.step.facts.writes):
+            return None
+        found.update(dict.fromkeys(values))
+        writers.append(other.step)
+    return (tuple(found), writers) if found else None
+
+
+def _values_of(step: Step, below: tuple[Part, ...]) -> tuple[str, ...] | None:
+    """Return the texts that a step's output, or a part of it, can be; None when that isn't known."""
+    data = step.facts.data
+    if step.type == "approval_gate" and not below:
+        return ("approved", "rejected")
+    if step.type == "router" and not below:
+        names = [
+            o.name
+            for o in step.facts.occurrences
+            if o.kind == "step" and o.role == "refer" and not o.key.startswith("depends_on")
+        ]
+        return tuple(dict.fromkeys(names)) or None
+    if step.type == "llm_call":
+        schema = mapping(data.get("response_schema"))
+        if schema.get("type") != "json_schema":
+            return None
+        at = mapping(schema.get("schema"))
+        for part in below:
+            if not isinstance(part, str):
+                return None
+            at = mapping(mapping(at.get("properties")).get(part))
+        values = at.get("enum", [at["const"]] if "const" in at else None)
+        if isinstance(values, list) and values and all(isinstance(value, str) for value in values):
+            return tuple(values)
+    return None
