@@ -11,6 +11,32 @@ from agentloom.diagnostics import Finding, Fix, Related
 from agentloom.syntax.nodes import Mapping
 
 _CHANGING = ("POST", "PUT", "DELETE")
+# Commands that only read, as long as nothing but a pipe is joined to them.
+_READING = frozenset(
+    [
+        "cat",
+        "ls",
+        "head",
+        "tail",
+        "wc",
+        "sort",
+        "uniq",
+        "cut",
+        "grep",
+        "rg",
+        "date",
+        "pwd",
+        "echo",
+        "du",
+        "df",
+        "stat",
+        "file",
+        "jq",
+        "diff",
+    ]
+)
+_READING_GIT = frozenset(("git", word) for word in ("log", "show", "diff", "status", "blame", "ls-files", "describe"))
+_JOINED = frozenset(">;&`$\n")
 
 
 def retry_without_effect(facts: Facts) -> Iterator[Finding]:
@@ -35,7 +61,7 @@ def side_effect_retried(document: WorkflowDocument) -> Iterator[Finding]:
     """A tool that changes something may run several times, since nobody said how often.
 
     A failed attempt may have done its work already: a command that ran, a request that was answered too late. By default each step has
-    three more attempts.
+    three more attempts. Commands that only read aren't meant, nor is `file_write`: it writes the same text again.
 
     Say how often: `retry: {max_retries: 0}` for what must not happen twice.
     """
@@ -65,7 +91,15 @@ def _changes(facts: Facts) -> bool:
     if tool == "http_request":
         method = mapping(facts.data.get("tool_args")).get("method", "GET")
         return isinstance(method, str) and method.upper() in _CHANGING
-    return tool in ("shell_command", "file_write")
+    if tool != "shell_command":
+        return False
+    command = mapping(facts.data.get("tool_args")).get("command")
+    return not isinstance(command, str) or not _JOINED.isdisjoint(command) or not all(map(_reads, command.split("|")))
+
+
+def _reads(command: str) -> bool:
+    words = command.split()
+    return bool(words) and (words[0] in _READING or tuple(words[:2]) in _READING_GIT)
 
 
 def timeout_beyond_run(document: WorkflowDocument) -> Iterator[Finding]:
