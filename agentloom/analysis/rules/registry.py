@@ -27,6 +27,7 @@ from agentloom.analysis.rules import (
     shape,
     state,
     templates,
+    unread,
 )
 from agentloom.analysis.settings import Problem, Settings, problem_in
 from agentloom.diagnostics import Finding, Severity
@@ -118,6 +119,7 @@ RULES: tuple[Rule, ...] = (
     _rule("AL402", "unordered-read", W, "document", state.unordered_read, True),
     _rule("AL403", "conditional-read", I, "document", state.conditional_read),
     _rule("AL404", "output-collision", W, "document", collisions.output_collision),
+    _rule("AL405", "unread-output", H, "document", unread.unread_output),
     _rule("AL406", "write-through-scalar", E, "document", collisions.write_through_scalar),
     _rule("AL407", "reserved-output", E, "document", collisions.reserved_output),
     _rule("AL408", "unknown-step-result", W, "document", state.unknown_step_result, True),
