@@ -44,7 +44,8 @@ class Tables:
     it; ``needed`` holds for each step the edges (as bits) that the routers above it must take for it to run, ``rivals`` for each edge those
     that can't be taken with it. ``dead`` are steps that never run. ``unsure`` are steps whose place isn't known, since something that
     they wait for, directly or not, isn't there; ``loose`` the keys that such steps write that aren't in the graph at all.
-    ``sure`` are facts of steps all of whose reads surely find a value: kept from version to version.
+    ``sure`` are facts of steps all of whose reads surely find a value: kept from version to version; ``unread`` is what the
+    rule about outputs that nobody reads has found, and in which facts.
     """
 
     document: WorkflowDocument
@@ -66,6 +67,7 @@ class Tables:
     unsure: int = 0
     children: int = 0
     sure: dict[int, Facts] = field(default_factory=dict)
+    unread: tuple[tuple[Facts, ...], tuple[int, ...]] | None = None
 
     def writers_of(self, key: Key) -> int:
         """Return the steps that write a path, something above it, or something below it."""

@@ -15,7 +15,8 @@ from agentloom.language.arguments import find_references_deep
 from agentloom.similar import closest, slip_of
 from agentloom.syntax.values import find, find_key
 
-_KINDS = {"object": dict, "array": list, "boolean": bool}
+# The fields of steps in which tools and agents are named; other steps are passed over.
+_NAMING = {"tool": frozenset(("tool_name", "tools", "tool_choice")), "agent": frozenset(("agent",))}
 
 
 def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
@@ -41,7 +42,11 @@ def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
 
 def _named(document: WorkflowDocument, kind: str) -> Iterator[tuple[Facts, int, Occurrence]]:
     """Yield where things of a kind are named, in the head and in the steps."""
-    for facts, base in [(document.head, document.base), *((step.facts, step.base) for step in document.steps)]:
+    holders = [(document.head, document.base)]
+    holders.extend(
+        (step.facts, step.base) for step in document.steps if not _NAMING[kind].isdisjoint(step.facts.fields)
+    )
+    for facts, base in holders:
         for place in facts.occurrences:
             if place.kind == kind and place.role == "refer":
                 yield facts, base, place

@@ -80,6 +80,8 @@ def attachment_unsupported(document: WorkflowDocument) -> Iterator[Finding]:
     """
     config = mapping(document.head.data.get("config"))
     for step in document.steps:
+        if "attachments" not in step.facts.fields:
+            continue
         listed = step.facts.data.get("attachments")
         model = step.facts.data.get("model") or config.get("model", _DEFAULT_MODEL)
         if not isinstance(listed, list) or not listed or not isinstance(model, str) or config.get("provider") == "mock":

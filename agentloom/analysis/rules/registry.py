@@ -141,7 +141,7 @@ RULES: tuple[Rule, ...] = (
     _rule("AL604", "unknown-tool", W, "document", calling.unknown_tool, True),
     _rule("AL605", "bad-tool-arguments", E, "document", calling.bad_tool_arguments, True),
     _rule("AL606", "sandbox-refusal", W, "document", sandboxing.sandbox_refusal),
-    _rule("AL607", "invalid-json-schema", E, "document", schemas.invalid_json_schema),
+    _rule("AL607", "invalid-json-schema", E, "mapping", schemas.invalid_json_schema),
     _rule("AL608", "unknown-agent", E, "document", calling.unknown_agent, True),
     _rule("AL609", "agent-cycle", E, "document", calling.agent_cycle),
     _rule("AL701", "missing-file", E, "document", composition.missing_file, True),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from agentloom.analysis.document import Facts, WorkflowDocument
+from agentloom.analysis.document import Facts
 from agentloom.analysis.effort import mapping
 from agentloom.diagnostics import Finding
 from agentloom.similar import closest
@@ -57,37 +57,38 @@ _NAMES = ("required",)
 
 Path = tuple[str | int, ...]
 DEEPEST = 60
+_HOLDERS = frozenset(("response_schema", "output_schema", "tools"))
 
 
-def invalid_json_schema(document: WorkflowDocument) -> Iterator[Finding]:
+def invalid_json_schema(facts: Facts) -> Iterator[Finding]:
     """A JSON Schema isn't one: a type that there is none of, a list where a mapping belongs.
 
     Providers refuse such a schema, or take it for another one, and the step would fail for good.
 
     Correct it at the marked place.
     """
-    for step in document.steps:
-        yield from _of(step.facts, step.facts.data, (), step.base)
-    for name, agent in mapping(document.head.data.get("agents")).items():
+    data = facts.data
+    if not _HOLDERS.isdisjoint(data):
+        yield from _of(facts, data, ())
+    agents = data.get("agents") if facts.block is not None and "agents" in facts.block.fields else None
+    for name, agent in mapping(agents).items():
         if isinstance(agent, dict):
-            yield from _of(document.head, agent, ("agents", name), document.base)
-    if document.kind == "agent":
-        yield from _of(document.head, document.head.data, (), document.base)
+            yield from _of(facts, agent, ("agents", name))
 
 
-def _of(facts: Facts, data: Any, path: Path, base: int) -> Iterator[Finding]:
+def _of(facts: Facts, data: Any, path: Path) -> Iterator[Finding]:
     for key in ("response_schema", "output_schema"):
         schema = mapping(data.get(key)).get("schema")
         if schema is not None:
-            yield from _told(facts, schema, (*path, key, "schema"), base)
+            yield from _told(facts, schema, (*path, key, "schema"))
     tools = data.get("tools")
     for number, tool in enumerate(tools if isinstance(tools, list) else ()):
         schema = mapping(tool).get("parameters")
         if schema is not None:
-            yield from _told(facts, schema, (*path, "tools", number, "parameters"), base)
+            yield from _told(facts, schema, (*path, "tools", number, "parameters"))
 
 
-def _told(facts: Facts, schema: Any, path: Path, base: int) -> Iterator[Finding]:
+def _told(facts: Facts, schema: Any, path: Path) -> Iterator[Finding]:
     if not isinstance(schema, dict):
         return  # AL105
     for at, message in faults(schema):
@@ -101,7 +102,7 @@ def _told(facts: Facts, schema: Any, path: Path, base: int) -> Iterator[Finding]
             if key is not None
             else facts.first
         )
-        yield Finding("AL607", span.shift(base), message)
+        yield Finding("AL607", span, message)
 
 
 def faults(schema: Any) -> Iterator[tuple[Path, str]]:

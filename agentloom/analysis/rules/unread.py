@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentloom.analysis.dataflow import Flow, dataflow
 from agentloom.analysis.dataflow.declared import key_of
-from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.document import Facts, Step, WorkflowDocument
 from agentloom.analysis.effort import mapping
 from agentloom.analysis.rules.reading import doubtful
 from agentloom.diagnostics import Finding
@@ -24,31 +24,55 @@ def unread_output(document: WorkflowDocument) -> Iterator[Finding]:
     """
     if document.inline or document.kind != "workflow":
         return
-    writers = [
-        step
-        for step in document.steps
-        if "output" in step.facts.fields and document.graph.dependents.get(step.id or "")
-    ]
-    if not writers:
-        return
     flow = dataflow(document)
+    for step in _unread(flow):
+        write = next(write for write in step.facts.writes if write.key == "output")
+        yield Finding(
+            "AL405", step.place(write.span), f"no other step reads `{write.name}`; read it, or leave `output` out"
+        )
+
+
+def _unread(flow: Flow) -> tuple[Step, ...]:
+    """Return the steps whose output nobody reads; remembered from version to version while no read changes."""
+    tables = flow.tables
+    if any(one.reaching.certainty == "never" for one in doubtful(flow.document)):
+        return ()  # one of the names that nobody sets may be meant
+    kept = tables.unread
+    if (
+        kept is not None
+        and len(kept[0]) == len(tables.steps)
+        and all(a is b.facts or _keys(a) == _keys(b.facts) for a, b in zip(kept[0], tables.steps, strict=True))
+    ):
+        return tuple(tables.steps[at] for at in kept[1])
     reads = _reads(flow)
-    if reads is None or any(one.reaching.certainty == "never" for one in doubtful(document)):
-        return  # one of the names that nobody sets may be meant
+    found = () if reads is None else tuple(_unread_of(flow, reads))
+    whole = tables.children or any(step.type == "agent" for step in tables.steps)  # others read, too
+    tables.unread = None if whole else (tuple(step.facts for step in tables.steps), found)
+    return tuple(tables.steps[at] for at in found)
+
+
+def _unread_of(flow: Flow, reads: set[Key]) -> Iterator[int]:
+    tables = flow.tables
+    dependents = flow.document.graph.dependents
     first: dict[str, list[Key]] = {}
     for key in reads:
         first.setdefault(key[0], []).append(key)
-    for step in writers:
+    for at, step in enumerate(tables.steps):
+        if "output" not in step.facts.fields or not dependents.get(step.id or "") or ("steps", step.id or "") in reads:
+            continue
         write = next((write for write in step.facts.writes if write.key == "output"), None)
-        if write is None or step.id is None or document.by_id[step.id] is not step or ("steps", step.id) in reads:
+        if write is None:
             continue
         mine = key_of(write.parts)
-        if len(flow.writers(write.parts)) > 1:
-            continue  # another step goes on with it
-        if not any(all(a == b for a, b in zip(mine, key, strict=False)) for key in first.get(mine[0], ())):
-            yield Finding(
-                "AL405", step.place(write.span), f"no other step reads `{write.name}`; read it, or leave `output` out"
-            )
+        others = tables.writers_of(mine) & ~(1 << at)  # another step goes on with it
+        if not others and not any(
+            all(a == b for a, b in zip(mine, key, strict=False)) for key in first.get(mine[0], ())
+        ):
+            yield at
+
+
+def _keys(facts: Facts) -> list[Key]:
+    return [key_of(place.parts) for place in facts.occurrences if place.kind == "state" and place.role == "read"]
 
 
 def _reads(flow: Flow) -> set[Key] | None:
