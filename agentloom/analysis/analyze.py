@@ -10,7 +10,6 @@ from typing import Any
 from agentloom.analysis.children import ChildReader, inline_child
 from agentloom.analysis.classify import classify
 from agentloom.analysis.context import Context
-from agentloom.analysis.dataflow.tables import hand_on
 from agentloom.analysis.document import Child, Facts, FileKind, Step, WorkflowDocument
 from agentloom.analysis.graph import Graph, build_graph
 from agentloom.analysis.lower import FOUND_WORDS, collection_span, empty_head, kind_of, lower_head, lower_step
@@ -112,8 +111,10 @@ class _Parts:
             document = WorkflowDocument(
                 self.source, self.context, tree, kind, head, steps, graph, children, base=base, inline=inline
             )
-            if not inline:
-                hand_on(self.cache.last, document)
+            if (
+                not inline and self.cache.last is not None
+            ):  # what the data flow found stays, where nothing of it changed
+                document.__dict__["_flow_before"] = self.cache.last.__dict__.get("_flow_tables")
         for rule in MAPPING_RULES:
             findings.extend(finding.shift(base) for finding in _run(rule, head, head))
         for rule in DOCUMENT_RULES:
@@ -184,7 +185,7 @@ def _run(rule: Rule, subject: Any, where: Facts, base: int = 0) -> list[Finding]
     check: Callable[[Any], Iterator[Finding]] | None = rule.check
     found: list[Finding] = []
     try:
-        if check is not None:
+        if check is not None and (rule.gate is None or rule.gate(subject)):
             found.extend(check(subject))
     except Exception:
         if RAISE_CRASHES:

@@ -11,6 +11,8 @@ from agentloom.analysis.document import Facts, Step, WorkflowDocument
 from agentloom.language.expression import Expression, parse_expression
 
 BEFORE = "_flow_before"
+"""Under this name the driver hands a new version of a document the tables of its last one."""
+
 STEPS = "steps"
 """The state key under which the engine keeps results."""
 
@@ -104,13 +106,6 @@ def tables_of(document: WorkflowDocument) -> Tables:
         kept = before if before is not None and _still_true(before, document) else make_tables(document)
         document.__dict__["_flow_tables"] = kept
     return kept
-
-
-def hand_on(last: WorkflowDocument | None, document: WorkflowDocument) -> None:
-    """Let a new version of a document use the tables of its last one."""
-    before = last.__dict__.get("_flow_tables") if last is not None else None
-    if before is not None:
-        document.__dict__[BEFORE] = before
 
 
 def _still_true(before: Tables, document: WorkflowDocument) -> bool:

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 from agentloom.analysis.rules import (
-    attempts,
-    budget,
-    calling,
     collisions,
-    comparing,
     composition,
     described,
     expressions,
+    gates,
     graph,
-    handing,
     names,
-    providers,
     reliability,
     routers,
-    sandboxing,
     scalars,
-    schemas,
-    secrets,
     shape,
-    state,
     templates,
-    unread,
 )
 from agentloom.analysis.settings import Problem, Settings, problem_in
 from agentloom.diagnostics import Finding, Severity
@@ -38,18 +29,43 @@ Scope = Literal["reader", "shape", "mapping", "step", "document", "driver"]
 DOCS_URL = "https://github.com/agentloom/agentloom/blob/main/docs/rules/"
 
 
+class Late:
+    """A rule's function that is imported when it is first asked for: ``module.function`` among the rules."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def function(self) -> Callable[..., Iterator[Finding]]:
+        """Return the function itself."""
+        module, _, name = self.path.partition(".")
+        found: Callable[..., Iterator[Finding]] = getattr(import_module(f"agentloom.analysis.rules.{module}"), name)
+        return found
+
+    def __call__(self, subject: Any) -> Iterator[Finding]:
+        return self.function()(subject)
+
+
 class Rule(NamedTuple):
     """One rule. ``scope`` tells who yields its findings: the YAML reader, the shape check, a function over the facts of any
-    mapping (a step's or the head's), of a step's only, or over the document, or the driver itself. ``doc`` holds summary, why and cure, as paragraphs.
+    mapping (a step's or the head's), of a step's only, or over the document, or the driver itself. ``gate`` tells whether ``check`` is worth
+    loading and running.
     """
 
     code: str
     name: str
     severity: Severity
     scope: Scope
-    doc: str
+    text: str
     check: Callable[..., Iterator[Finding]] | None = None
     fixable: bool = False
+    gate: gates.Gate | None = None
+
+    @property
+    def doc(self) -> str:
+        """Summary, why and cure, as paragraphs."""
+        return (self.check.function().__doc__ or "") if isinstance(self.check, Late) else self.text
 
     @property
     def url(self) -> str:
@@ -70,9 +86,17 @@ def _told(code: str, name: str, severity: Severity, scope: Scope, fixable: bool 
 
 
 def _rule(
-    code: str, name: str, severity: Severity, scope: Scope, check: Callable[..., Any], fixable: bool = False
+    code: str,
+    name: str,
+    severity: Severity,
+    scope: Scope,
+    check: Callable[..., Any] | str,
+    fixable: bool = False,
+    gate: gates.Gate | None = None,
 ) -> Rule:
-    return Rule(code, name, severity, scope, check.__doc__ or "", check, fixable)
+    if isinstance(check, str):
+        return Rule(code, name, severity, scope, "", Late(check), fixable, gate)
+    return Rule(code, name, severity, scope, check.__doc__ or "", check, fixable, gate)
 
 
 RULES: tuple[Rule, ...] = (
@@ -114,44 +138,137 @@ RULES: tuple[Rule, ...] = (
     _rule("AL303", "unknown-name", E, "step", expressions.unknown_name, True),
     _rule("AL304", "template-syntax", E, "mapping", templates.template_syntax, True),
     _rule("AL305", "constant-condition", W, "step", expressions.constant_condition),
-    _rule("AL306", "impossible-comparison", W, "document", comparing.impossible_comparison, True),
-    _rule("AL401", "unknown-state-key", W, "document", state.unknown_state_key, True),
-    _rule("AL402", "unordered-read", W, "document", state.unordered_read, True),
-    _rule("AL403", "conditional-read", I, "document", state.conditional_read),
+    _rule(
+        "AL306",
+        "impossible-comparison",
+        W,
+        "document",
+        "comparing.impossible_comparison",
+        True,
+        gate=gates.has("conditions"),
+    ),
+    _rule("AL401", "unknown-state-key", W, "document", "state.unknown_state_key", True, gate=gates.may_miss),
+    _rule("AL402", "unordered-read", W, "document", "state.unordered_read", True, gate=gates.may_miss),
+    _rule("AL403", "conditional-read", I, "document", "state.conditional_read", gate=gates.may_miss),
     _rule("AL404", "output-collision", W, "document", collisions.output_collision),
-    _rule("AL405", "unread-output", H, "document", unread.unread_output),
+    _rule("AL405", "unread-output", H, "document", "unread.unread_output", gate=gates.may_be_unread),
     _rule("AL406", "write-through-scalar", E, "document", collisions.write_through_scalar),
     _rule("AL407", "reserved-output", E, "document", collisions.reserved_output),
-    _rule("AL408", "unknown-step-result", W, "document", state.unknown_step_result, True),
+    _rule("AL408", "unknown-step-result", W, "document", "state.unknown_step_result", True, gate=gates.may_miss),
     _rule("AL501", "backoff-not-growing", W, "step", reliability.backoff_not_growing),
     _rule("AL502", "backoff-capped-at-once", W, "step", reliability.backoff_capped_at_once),
     _rule("AL503", "permanent-status-retried", W, "step", reliability.permanent_status_retried, True),
     _rule("AL504", "retries-beyond-run-timeout", W, "document", reliability.retries_beyond_run_timeout),
-    _rule("AL505", "retry-without-effect", W, "step", attempts.retry_without_effect),
-    _rule("AL506", "side-effect-retried", H, "document", attempts.side_effect_retried, True),
-    _rule("AL507", "timeout-beyond-run", W, "document", attempts.timeout_beyond_run),
-    _rule("AL508", "multiplied-retries", I, "document", attempts.multiplied_retries),
-    _rule("AL509", "timeout-never-reached", I, "document", attempts.timeout_never_reached),
+    _rule("AL505", "retry-without-effect", W, "step", "attempts.retry_without_effect", gate=gates.holds("retry")),
+    _rule(
+        "AL506", "side-effect-retried", H, "document", "attempts.side_effect_retried", True, gate=gates.has("tool_name")
+    ),
+    _rule(
+        "AL507", "timeout-beyond-run", W, "document", "attempts.timeout_beyond_run", gate=gates.has("config.timeout")
+    ),
+    _rule(
+        "AL508",
+        "multiplied-retries",
+        I,
+        "document",
+        "attempts.multiplied_retries",
+        gate=gates.has("workflow_path", "workflow_inline"),
+    ),
+    _rule("AL509", "timeout-never-reached", I, "document", "attempts.timeout_never_reached", gate=gates.has("timeout")),
     _rule("AL510", "meaningless-duration", W, "mapping", reliability.meaningless_duration),
-    _rule("AL511", "budget-never-binds", W, "document", budget.budget_never_binds),
-    _rule("AL512", "budget-stops-everything", W, "document", budget.budget_stops_everything),
-    _rule("AL601", "unknown-provider", E, "document", providers.unknown_provider, True),
-    _rule("AL602", "model-of-another-provider", W, "document", providers.model_of_another_provider),
-    _rule("AL603", "attachment-unsupported", W, "document", providers.attachment_unsupported),
-    _rule("AL604", "unknown-tool", W, "document", calling.unknown_tool, True),
-    _rule("AL605", "bad-tool-arguments", E, "document", calling.bad_tool_arguments, True),
-    _rule("AL606", "sandbox-refusal", W, "document", sandboxing.sandbox_refusal),
-    _rule("AL607", "invalid-json-schema", E, "mapping", schemas.invalid_json_schema),
-    _rule("AL608", "unknown-agent", E, "document", calling.unknown_agent, True),
-    _rule("AL609", "agent-cycle", E, "document", calling.agent_cycle),
+    _rule(
+        "AL511", "budget-never-binds", W, "document", "budget.budget_never_binds", gate=gates.has("config.budget_usd")
+    ),
+    _rule(
+        "AL512",
+        "budget-stops-everything",
+        W,
+        "document",
+        "budget.budget_stops_everything",
+        gate=gates.has("config.budget_usd"),
+    ),
+    _rule(
+        "AL601",
+        "unknown-provider",
+        E,
+        "document",
+        "providers.unknown_provider",
+        True,
+        gate=gates.has("config.provider"),
+    ),
+    _rule(
+        "AL602",
+        "model-of-another-provider",
+        W,
+        "document",
+        "providers.model_of_another_provider",
+        gate=gates.has("config.provider"),
+    ),
+    _rule(
+        "AL603",
+        "attachment-unsupported",
+        W,
+        "document",
+        "providers.attachment_unsupported",
+        gate=gates.has("attachments"),
+    ),
+    _rule(
+        "AL604",
+        "unknown-tool",
+        W,
+        "document",
+        "calling.unknown_tool",
+        True,
+        gate=gates.has("tool_name", "tools", "tool_choice", "agents"),
+    ),
+    _rule(
+        "AL605", "bad-tool-arguments", E, "document", "calling.bad_tool_arguments", True, gate=gates.has("tool_name")
+    ),
+    _rule("AL606", "sandbox-refusal", W, "document", "sandboxing.sandbox_refusal", gate=gates.has("config.sandbox")),
+    _rule(
+        "AL607",
+        "invalid-json-schema",
+        E,
+        "mapping",
+        "schemas.invalid_json_schema",
+        gate=gates.holds("response_schema", "output_schema", "tools", "agents"),
+    ),
+    _rule("AL608", "unknown-agent", E, "document", "calling.unknown_agent", True, gate=gates.has("agent", "agents")),
+    _rule("AL609", "agent-cycle", E, "document", "calling.agent_cycle", gate=gates.has("agents")),
     _rule("AL701", "missing-file", E, "document", composition.missing_file, True),
     _rule("AL702", "broken-subworkflow", E, "document", composition.broken_subworkflow),
     _rule("AL703", "subworkflow-cycle", E, "document", composition.subworkflow_cycle),
-    _rule("AL704", "unknown-return-key", W, "document", handing.unknown_return_key, True),
-    _rule("AL705", "gate-timeout-incomplete", W, "step", handing.gate_timeout_incomplete, True),
-    _rule("AL706", "internal-webhook-target", W, "document", handing.internal_webhook_target),
-    _rule("AL801", "secret-in-file", W, "mapping", secrets.secret_in_file),
-    _rule("AL802", "secret-not-redacted", H, "document", secrets.secret_not_redacted, True),
+    _rule(
+        "AL704",
+        "unknown-return-key",
+        W,
+        "document",
+        "handing.unknown_return_key",
+        True,
+        gate=gates.has("return_keys", "input"),
+    ),
+    _rule(
+        "AL705",
+        "gate-timeout-incomplete",
+        W,
+        "step",
+        "handing.gate_timeout_incomplete",
+        True,
+        gate=gates.holds("on_timeout"),
+    ),
+    _rule(
+        "AL706", "internal-webhook-target", W, "document", "handing.internal_webhook_target", gate=gates.has("notify")
+    ),
+    _rule("AL801", "secret-in-file", W, "mapping", "secrets.secret_in_file", gate=gates.may_hold_secrets),
+    _rule(
+        "AL802",
+        "secret-not-redacted",
+        H,
+        "document",
+        "secrets.secret_not_redacted",
+        True,
+        gate=gates.may_need_redaction,
+    ),
     _told("AL900", "internal-error", E, "driver"),
     _told("AL901", "unknown-suppression", W, "driver", True),
     _told("AL902", "unused-suppression", H, "driver", True),
