@@ -18,7 +18,7 @@ from agentloom_lsp import uris
 from agentloom_lsp.client import Client
 from agentloom_lsp.convert import Places
 from agentloom_lsp.reports import SOURCE, Report, Reporter, result_id
-from agentloom_lsp.workspace import SUFFIXES, Workspace
+from agentloom_lsp.workspace import SUFFIXES, Stamp, Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -47,29 +47,34 @@ class Memory:
         self._workspace = workspace
         self._context: Context | None = None
         self.cache = cache
-        self.asked: set[Path] = set()
-        self.listed: set[Path] = set()
+        self.asked: dict[Path, Stamp] = {}
+        self.listed: dict[Path, Stamp] = {}
         self.readable: WorkflowDocument | None = None
 
     def context(self, path: Path | None) -> Context:
         """Return the context to check a file in."""
         settings = self._workspace.settings(path)
         if self._context is None or self._context.settings is not settings:
-            self.asked, self.listed = set(), set()
+            self.asked, self.listed = {}, {}
             self._context = Context(settings, self._read, self._exists, self._list, BUILTIN_TOOLS)
         return self._context
 
     def _read(self, path: Path) -> str:
-        self.asked.add(path)
+        self._note(path)
         return self._workspace.read_text(path)
 
     def _exists(self, path: Path) -> bool:
-        self.asked.add(path)
+        self._note(path)
         return self._workspace.exists(path)
 
     def _list(self, folder: Path) -> tuple[str, ...]:
-        self.listed.add(folder)
+        if folder not in self.listed:
+            self.listed[folder] = self._workspace.stamp(folder)
         return self._workspace.list_folder(folder)
+
+    def _note(self, path: Path) -> None:
+        if path not in self.asked:
+            self.asked[path] = self._workspace.stamp(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,13 @@ from agentloom.analysis.context import read_from_disk
 from agentloom.analysis.document import FileKind, WorkflowDocument
 from agentloom.analysis.settings import Settings
 from agentloom.text import Source
-from agentloom_lsp import uris
 from agentloom_lsp.checking import Checked, Memory, Shown
 from agentloom_lsp.documents import Documents
-from agentloom_lsp.workspace import Workspace
+from agentloom_lsp.workspace import Stamp, Workspace
 
 T = TypeVar("T")
 MOST_KEPT = 500_000
 """Code points of text whose documents are kept, children included; each costs about 110 bytes."""
-
-Stamp = Any
-"""Changes when a file changes: the open text itself, else time and size on disk, None for no file."""
 
 
 class _Key(NamedTuple):
@@ -137,12 +133,12 @@ class Closed:
         known = self._known.get(key)
         if known is None or known.settings != self._workspace.settings(key.path):
             return None
-        changed = any(self._stamp(file) != stamp for file, stamp in known.stamps.items())
+        changed = any(self._workspace.stamp(file) != stamp for file, stamp in known.stamps.items())
         return None if changed else known
 
     def _check(self, key: _Key) -> tuple[_Known | None, WorkflowDocument | None]:
         self._drop(key)
-        settings, own = self._workspace.settings(key.path), self._stamp(key.path)
+        settings, own = self._workspace.settings(key.path), self._workspace.stamp(key.path)
         try:
             source = Source(self._workspace.uri_of(key.path), read_from_disk(key.path))
         except (OSError, ValueError):
@@ -152,7 +148,10 @@ class Closed:
         memory = self._new_memory()
         checked = self._run_check(Shown(source, "yaml", kind, memory))
         memory.cache = memory.readable = None  # its context lives on in the document
-        stamps = {key.path: own, **{file: self._stamp(file) for file in checked.files | checked.folders}}
+        asked = {**memory.asked, **memory.listed}  # as they were when they were asked for: they may have changed since
+        stamps = {file: asked[file] if file in asked else self._workspace.stamp(file) for file in checked.files}
+        stamps.update(memory.listed)
+        stamps[key.path] = own
         small = replace(checked, source=Source(source.uri, ""), document=None)
         known = self._known[key] = _Known(settings, stamps, small)
         return known, checked.document
@@ -169,16 +168,6 @@ class Closed:
         kept = self._kept.pop(key, None)
         if kept is not None:
             self._weight -= kept.weight
-
-    def _stamp(self, path: Path) -> Stamp:
-        document = self._documents.at(uris.path_key(path))
-        if document is not None:
-            return document.source
-        try:
-            found = path.stat()
-        except (OSError, ValueError):
-            return None
-        return found.st_mtime_ns, found.st_size
 
 
 def _weight(document: WorkflowDocument) -> int:

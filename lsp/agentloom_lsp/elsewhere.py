@@ -13,7 +13,7 @@ from agentloom_lsp.checking import Checked
 from agentloom_lsp.client import Client
 from agentloom_lsp.documents import Documents
 from agentloom_lsp.reports import Report
-from agentloom_lsp.settings_reports import Told, settings_reports
+from agentloom_lsp.settings_reports import Found, Told, settings_reports
 from agentloom_lsp.survey import Survey
 from agentloom_lsp.worker import CLOSED, Worker
 from agentloom_lsp.workspace import Workspace
@@ -80,16 +80,15 @@ class Elsewhere:
             self._closed[path] = checked.result_id
             self._publish(uri, None, checked.reports)
 
-    def _tell_settings(self, future: Future[dict[Path, Told]]) -> None:
+    def _tell_settings(self, future: Future[Found]) -> None:
         self._looking = False
         if self._again:
             self.look_at_settings()
             return
         if future.cancelled() or future.exception() is not None:
             return
-        known = self._workspace.known_settings()
-        self._known = frozenset(settings.path for settings in known)
-        before, self._settings = self._settings, {path: told for path, told in future.result().items() if told.reports}
+        self._known, found = future.result()
+        before, self._settings = self._settings, {path: told for path, told in found.items() if told.reports}
         for path in {**before, **self._settings}:
             reports = self._settings[path].reports if path in self._settings else ()
             if path not in before or before[path].reports != reports:

@@ -50,6 +50,7 @@ class _Job(Generic[R]):
     tick: int = 0
     timer: Handle | None = None
     running: bool = False
+    begun: bool = False
     hurried: bool = False
     changed: float = float("-inf")
     burst: float = 0.0
@@ -145,6 +146,11 @@ class Scheduler(Generic[R]):
         self._check(key, job)
         return await future
 
+    def running(self, key: str) -> bool:
+        """Tell whether a document is being checked right now, and not only waits for its turn."""
+        job = self._jobs.get(key)
+        return job is not None and job.running and job.begun
+
     def latest(self, key: str) -> R | None:
         """Return the last result there is, stale or not."""
         job = self._jobs.get(key)
@@ -166,9 +172,14 @@ class Scheduler(Generic[R]):
         work = self._prepare(key)
         if work is None:
             return
-        job.running = True
+        job.running, job.begun = True, False
         tick, began = job.tick, self._clock.time()
-        self._submit(work).add_done_callback(lambda future: self._done(key, job, tick, began, future))
+
+        def begin() -> R:
+            job.begun = True
+            return work()
+
+        self._submit(begin).add_done_callback(lambda future: self._done(key, job, tick, began, future))
 
     def _done(self, key: str, job: _Job[R], tick: int, began: float, future: Future[R]) -> None:
         job.running = False

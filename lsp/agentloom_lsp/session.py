@@ -122,13 +122,14 @@ class Session:
         self.recheck_readers({key})
         self.bell.ring()
 
-    def recheck_readers(self, keys: set[str]) -> None:
-        """Check again the open documents that read one of these files."""
+    def recheck_readers(self, keys: set[str], on_disk: bool = True) -> None:
+        """Check again the open documents that read one of these files. ``on_disk``: not only their text in the editor changed."""
         listed = {key.rpartition("/")[0] for key in keys if self.documents.at(key) is None}
         self._recheck(
             key
             for key, _ in self.documents
-            if (checked := self.scheduler.latest(key)) is not None and checked.depends_on(keys, listed)
+            if (on_disk and self.scheduler.running(key))  # what it reads is known afterwards, and may be old already
+            or ((checked := self.scheduler.latest(key)) is not None and checked.depends_on(keys, listed))
         )
 
     def recheck_all(self) -> None:
@@ -239,7 +240,7 @@ class Session:
             self.bell.ring()
         if self._spread.get(key) is not checked.source:
             self._spread[key] = checked.source  # once per text, so that files that read each other come to rest
-            self.recheck_readers({key})
+            self.recheck_readers({key}, on_disk=False)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.loop.create_task(work)

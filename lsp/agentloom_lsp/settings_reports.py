@@ -26,7 +26,14 @@ class Told(NamedTuple):
     reports: tuple[Report, ...]
 
 
-def settings_reports(workspace: Workspace, client: Client, before: Mapping[Path, Told]) -> dict[Path, Told]:
+class Found(NamedTuple):
+    """The settings files that were looked at, and what is wrong in some of them."""
+
+    seen: frozenset[Path | None]
+    told: dict[Path, Told]
+
+
+def settings_reports(workspace: Workspace, client: Client, before: Mapping[Path, Told]) -> Found:
     """Return the reports of every settings file that holds for a folder or a file that was looked at.
 
     Files in ``before``, which had some, are there with an empty list when they are as they should be now. For the worker's thread.
@@ -38,7 +45,8 @@ def settings_reports(workspace: Workspace, client: Client, before: Mapping[Path,
     for path in before:
         workspace.settings(path)
     found = dict.fromkeys(before, Told(None, ()))
-    for settings in workspace.known_settings():
+    known_settings = workspace.known_settings()
+    for settings in known_settings:
         if settings.path is None or not (problems := settings_problems(settings)):
             continue
         known = before.get(settings.path)
@@ -48,7 +56,7 @@ def settings_reports(workspace: Workspace, client: Client, before: Mapping[Path,
             found[settings.path] = Told(settings, _reports(settings.path, settings, problems, client))
         elif known is not None:
             found[settings.path] = known  # the file has changed since: somebody is about to say so
-    return found
+    return Found(frozenset(settings.path for settings in known_settings), found)
 
 
 def _reports(path: Path, settings: Settings, problems: Iterable[Problem], client: Client) -> tuple[Report, ...]:

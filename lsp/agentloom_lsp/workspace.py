@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agentloom.analysis.context import list_on_disk, path_of, read_from_disk
 from agentloom.analysis.settings import PROJECT_FILE, SETTINGS_FILE, Settings, SettingsFinder, matches_glob
@@ -22,6 +22,10 @@ DEAR = 0.05
 """Seconds from which on it takes long to look for files."""
 REST = 20
 """How many times as long as that they are remembered."""
+
+
+Stamp = Any
+"""Changes when a file changes: the open text itself, else what the disk says of it, None for no file."""
 
 
 class _Listed(NamedTuple):
@@ -65,6 +69,17 @@ class Workspace:
     def exists(self, path: Path) -> bool:
         """Tell whether there is a file: open in the editor, or on disk."""
         return self._documents.on_path(path) is not None or path.exists()
+
+    def stamp(self, path: Path) -> Stamp:
+        """Return what tells one state of a file or folder from the next."""
+        document = self._documents.on_path(path)
+        if document is not None:
+            return document.source
+        try:
+            found = path.stat()
+        except (OSError, ValueError):
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
     def list_folder(self, folder: Path) -> tuple[str, ...]:
         """Return the names in a folder, sorted: those on disk, and those that are only open in the editor yet."""

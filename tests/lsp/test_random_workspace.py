@@ -126,14 +126,14 @@ class Desk:
 
     def as_from_the_start(self) -> None:
         """Ask a server that has just been started, and compare."""
-        for _ in range(3):  # files that read each other are checked again after one another
+        for _ in range(4):  # files that read each other are checked again after one another
             mine = everything(self.peer)
         published = published_by(self.peer)
         with Local() as fresh:
             fresh.initialize(PULLING, folder=self.folder)
             for name, text in self.open.items():
                 fresh.open(self.path(name).as_uri(), text)
-            for _ in range(2):
+            for _ in range(4):  # and settings are looked at when all else is done
                 theirs = everything(fresh)
             assert mine == theirs
             for name in self.open:
