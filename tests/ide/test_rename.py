@@ -457,6 +457,17 @@ def test_recordings_go_along(name: str, old: str, new: str, becomes: dict[str, s
     assert {file: text for file, text in found.items() if file.endswith(".json")} == becomes
 
 
+def test_every_way_to_a_step_is_renamed_in_recordings() -> None:
+    """Two steps that run one child, and a caller of their workflow, name its steps by different ways."""
+    twice = PARENT.replace("  - {id: b,", "  - {id: t, type: subworkflow, workflow_path: c.yaml}\n  - {id: b,")
+    top = "name: top\nconfig: {responses_file: top.json}\nsteps: [{id: u, type: subworkflow, workflow_path: p.yaml}]\n"
+    own, over = '{"s.q": {}, "t.q": {}, "q": {}, "x.q": {}}', '{"u.s.q": {}, "u.t.q": {}, "u.q": {}, "s.q": {}}'
+    files = family("c.yaml", "id: q", "id: ¦q", r__json=own, top__json=over, top__yaml=top, p__yaml=twice)
+    found = changed(files, "fresh")
+    assert found["r.json"] == '{"s.fresh": {}, "t.fresh": {}, "fresh": {}, "x.q": {}}'
+    assert found["top.json"] == '{"u.s.fresh": {}, "u.t.fresh": {}, "u.q": {}, "s.q": {}}'
+
+
 @pytest.mark.parametrize(
     ("word", "replies", "other", "reason"),
     [

@@ -16,6 +16,7 @@ from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.cli.app import app
 from agentloom.diagnostics import apply_edits
+from agentloom.ide.names.scope import Name, Place
 from agentloom.ide.rename import rename
 from agentloom.ide.results import Refusal
 from agentloom.text import Source
@@ -55,6 +56,17 @@ def outcome(path: Path) -> Any:
     return [steps, result["final_state"], result["total_tokens"]]
 
 
+def names_of(project: Folder, path: Path) -> Iterator[tuple[WorkflowDocument, Name, Place]]:
+    """Yield every name of a workflow and of the files that it runs."""
+    document = project.document(path)
+    assert document is not None
+    for file in (path, *document.files):
+        inner = project.document(file)
+        assert inner is not None
+        for thing, place in every_place(inner):
+            yield inner, thing, place
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_renamed_workflow_runs_as_before(name: str, tmp_path: Path) -> None:
     """The same results under the new name; recordings still answer, in this workflow and in those that it runs."""
@@ -62,11 +74,9 @@ def test_a_renamed_workflow_runs_as_before(name: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", home, ignore=shutil.ignore_patterns("out"))
     path = home / f"{name}.loom.yaml"
     project = Folder(home)
-    document = project.document(path)
-    assert document is not None
     before = json.dumps(outcome(path), sort_keys=True)
     renamed = 0
-    for thing, place in every_place(document):
+    for document, thing, place in names_of(project, path):
         try:
             changes = rename(document, place.span.start, FRESH, project)
         except Refusal:

@@ -21,6 +21,9 @@ LARGEST = 4_000_000
 DEEPEST = 8
 """Callers of callers that are asked for their recordings."""
 
+MOST_WAYS = 500
+"""Ways through callers down to a step that are looked for in recordings."""
+
 
 class Recorded(NamedTuple):
     """A key of a recording that names a step. ``clash`` says who else it may name: another step of the same id."""
@@ -43,16 +46,16 @@ def recorded(world: World, name: Name) -> list[Recorded]:
     found: list[Recorded] = []
     word = name.path[0] or ""
     todo: list[tuple[Scope, tuple[str, ...]]] = [(name.scope, (word,))]
-    seen = {name.scope}
-    while todo:
+    ways = 0
+    while todo and ways < MOST_WAYS:
+        ways += 1
         scope, trail = todo.pop()
         index = world.index(scope.file)
         if index is not None and scope in index.scopes:
             for path in recordings_of(index, scope):
                 found.extend(_in_file(world, name, path, scope, trail))
         for call in world.calls_to(scope) if len(trail) < DEEPEST else ():
-            if not call.agent and call.step is not None and call.caller not in seen:
-                seen.add(call.caller)
+            if not call.agent and call.step is not None:
                 todo.append((call.caller, (call.step, *trail)))
     unique = {(item.place.source.uri, item.place.span): item for item in found}
     return list(unique.values())
