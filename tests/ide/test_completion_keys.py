@@ -338,6 +338,29 @@ def test_a_whole_step_is_free_of_mistakes(type_: str) -> None:
     assert {d.code for d in check(flow).diagnostics if d.severity == 1} <= before, flow
 
 
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "  - ¦\n",
+        "  ¦\n",
+        A + "    attachments: ¦\n",
+        A + "    attachments:¦\n",
+        A + "    retry: ¦\n",
+        A + "    thinking:¦\n",
+    ],
+)
+def test_one_line_says_what_several_say(marked: str) -> None:
+    """Editors that insert one line only get the same in brackets."""
+    text = cut(H + marked)[0]
+    for item in offered(H + marked):
+        if item.in_line:
+            several = apply_edits(text, [item.edit._replace(text=filled(item.edit.text)), *item.additional])
+            one = apply_edits(text, [item.edit._replace(text=filled(item.in_line)), *item.additional])
+            assert "\n" not in item.in_line
+            if item.label != "retryable_status_codes":  # empty brackets, where below an item is begun
+                assert data(one) == data(several)
+
+
 def test_items_of_other_lists() -> None:
     """A condition and an attachment come with what they can't do without, and with names that are there."""
     text = chosen(H + A + "  - id: r\n    type: router\n    conditions:\n      - ¦\n", "condition")

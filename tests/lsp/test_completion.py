@@ -115,6 +115,15 @@ def test_blanks_that_some_editors_would_cut_off_are_kept(able: Local) -> None:
     assert (tool["textEditText"], tool["insertTextFormat"]) == (" tool", 2)
 
 
+def test_a_client_that_inserts_lines_but_knows_no_snippets() -> None:
+    """Emacs without its package for snippets, for one: several lines, indented as they have to stand."""
+    with Local() as peer:
+        peer.initialize(capable({"completionItem": {"insertTextModeSupport": {"valueSet": [1]}}}))
+        step = found(ask(peer, H + A + "  - ¦\n"), "llm_call step")
+        assert step["textEdit"]["newText"].splitlines()[:2] == ["id: step_2", "    type: llm_call"]
+        assert step["insertTextMode"] == 1
+
+
 def test_a_client_that_can_do_nothing(simple: Local) -> None:
     """Plain text in plain edits, with all that is known at once; no command that it would have to know."""
     answer = ask(simple, H + A + "    ¦\n")
@@ -126,7 +135,12 @@ def test_a_client_that_can_do_nothing(simple: Local) -> None:
     assert not {"command", "insertTextFormat", "insertTextMode", "labelDetails"} & item.keys()
     assert found(answer, "retry")["textEdit"]["newText"] == "retry:"
     step = found(ask(simple, H + A + "  - ¦\n"), "llm_call step")
-    assert step["textEdit"]["newText"].splitlines()[:2] == ["id: step_2", "    type: llm_call"]
+    assert step["textEdit"]["newText"] == "{id: step_2, type: llm_call, prompt: prompt, output: key}"
+    inner = found(ask(simple, H + A + "    retry: ¦\n"), "max_retries")
+    assert inner["textEdit"]["newText"] == " {max_retries: 3}"
+    listed = found(ask(simple, H + A + "    attachments:¦\n"), "attachment")
+    assert listed["textEdit"]["newText"] == " [{source: ./invoice.png}]"
+    assert "workflow" not in [item["label"] for item in ask(simple, "¦")["items"]]
     assert all(item["kind"] <= 18 for item in ask(simple, H + "  - {type: ¦}\n")["items"])
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from agentloom.analysis.edits.places import line_start
 from agentloom.ide.completion.items import Item, escaped, filled
 
+_BREAK = re.compile(r"\r\n|\r|\n")
+
 
 class Insertion(NamedTuple):
     """The text to insert. ``relative``: the editor puts the line's own indentation before every further line."""
@@ -17,30 +19,33 @@ class Insertion(NamedTuple):
     relative: bool = False
 
 
-def insertion(item: Item, source: str, snippets: bool) -> Insertion:
-    """Return what an editor is to insert. Editors that know snippets indent the lines behind the first themselves."""
+def insertion(item: Item, source: str, snippets: bool, several: bool) -> Insertion | None:
+    """Return what an editor is to insert; None when it can't: ``snippets`` and ``several`` (lines) tell what it can.
+
+    Editors that know snippets indent the lines behind the first themselves.
+    """
     text = item.edit.text
-    several = "\n" in text or "\r" in text
+    has_lines = _BREAK.search(text) is not None
     if not snippets:
-        if item.kind == "key" and item.snippet:
-            return Insertion(_without_blanks(text))
-        if item.kind == "key" and several:
-            return Insertion(re.split(r"[\r\n]", text)[0] if text[:1] not in "\r\n" else text)
-        return Insertion(filled(text) if item.snippet else text)
-    if not item.snippet and (several or text != text.strip()):
+        if item.in_line and has_lines and not several:
+            return Insertion(filled(item.in_line))
+        if item.kind == "key" and not text.startswith(("\n", "\r")):
+            text = _BREAK.split(text)[0]
+            return Insertion(_before_blank(text) if item.snippet else text)
+        return Insertion(filled(text) if item.snippet else text) if several or not has_lines else None
+    if not item.snippet and (has_lines or text != text.strip()):
         # Some editors cut the blanks off what is no snippet, or can't insert several lines of it.
         text = escaped(text) + "$0" * text.endswith(" ")
         item = item._replace(snippet=True)
-    if not several:
+    if not has_lines:
         return Insertion(text, item.snippet)
     return Insertion(outdented(text, indent_before(source, item.edit.span.start)), True, True)
 
 
-def _without_blanks(text: str) -> str:
-    """Return a key's text up to the first blank to fill in, where that is on the first line; else that line."""
-    first = re.split(r"[\r\n]", text)[0] if text[:1] not in ("\r", "\n") else text
-    cut = re.search(r"['\"]?\$", first)
-    return first[: cut.start()] if cut and not re.search(r"[\[{]$", first[: cut.start()]) else filled(first)
+def _before_blank(text: str) -> str:
+    """Return a key's line up to the first blank to fill in; with brackets, all of it."""
+    cut = re.search(r"['\"]?\$", text)
+    return text[: cut.start()] if cut and text[: cut.start()][-1:] not in ("[", "{") else filled(text)
 
 
 def indent_before(source: str, offset: int) -> int:

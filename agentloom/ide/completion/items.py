@@ -24,7 +24,8 @@ class Item(NamedTuple):
     ``edit`` replaces exactly the word at the cursor, on one line; ``additional`` edits stand elsewhere. With ``snippet`` the edit's
     text is one of editors (`${1:default}`, `$0`), see ``filled``. ``detail`` is a few words beside the label. ``about`` says what
     ``documentation.explain`` is to tell about it. Items are shown by ``rank`` (lower first), then in the order in which they are
-    given. ``filter`` is what typing is compared with, if that isn't the label. ``retrigger``: something can be completed right behind.
+    given. ``filter`` is what typing is compared with, if that isn't the label. ``retrigger``: something can be completed right behind. ``in_line`` is
+    the text on one line, for editors that can't insert several (a snippet, too).
     """
 
     label: str
@@ -39,6 +40,7 @@ class Item(NamedTuple):
     deprecated: bool = False
     preselect: bool = False
     retrigger: bool = False
+    in_line: str = ""
 
 
 def filled(snippet: str) -> str:

@@ -115,7 +115,11 @@ def _added(where: Where, block: Block, field: Field, rank: int, layout: Layout, 
     begun = begin(field, Writer(layout), column, where.flow, propose, in_line)
     quotes = {"double": '"', "single": "'"}.get(where.style, "")
     written = opening(where, layout) + field.name + quotes + ":" + begun.text + closing(where)
-    return _item(where, block, field, rank, written, begun)
+    found = _item(where, block, field, rank, written, begun)
+    if where.kind == "value" and not where.flow and not where.own_line:
+        value = begin(field, Writer(layout), 0, True, propose).text
+        return found._replace(in_line=f" {{{field.name}:{value}}}")
+    return found
 
 
 def _item(where: Where, block: Block, field: Field, rank: int, written: str, begun: Beginning) -> Item:

@@ -90,9 +90,11 @@ def _whole(where: Where, layout: Layout, label: str, data: Mapping[str, Any], bl
         glue += "- " if where.dash else ""
         text = writer.mapping(data, column)
     edit, extra = placed(where, glue + text)
+    braces = Writer(layout).flow(data)
+    in_line = f" [{braces}]" if where.kind == "value" else placed(where, glue + braces)[0].text
     return Item(
         label, "snippet", edit, "insert a whole step" if rank == STEPS else "insert",
-        ("block", block.name), rank, snippet=True, additional=extra,
+        ("block", block.name), rank, snippet=True, additional=extra, in_line=in_line,
     )  # fmt: skip
 
 

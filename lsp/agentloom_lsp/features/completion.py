@@ -79,7 +79,9 @@ def listed(client: Client, found: Asked, completed: Completion) -> dict[str, Any
         said["itemDefaults"] = {"editRange": found.places.range(shared)}
     source = found.document.source.text
     for number, item in enumerate(items):
-        put = insertion(item, source, client.snippets)
+        put = insertion(item, source, client.snippets, AS_IT_IS in client.insert_modes)
+        if put is None:
+            continue
         entry: dict[str, Any] = {"label": item.label, "kind": _kind(client, item), "sortText": f"{number:04}"}
         if item.edit.span == shared:
             entry["textEditText"] = put.text
