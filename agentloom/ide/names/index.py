@@ -36,13 +36,13 @@ def index_of(document: WorkflowDocument) -> Index:
     """Return the index of a file's document; the same one each time."""
     known = known_index(document)
     if known is None:
-        known = document.__dict__["_names"] = Index(document)
+        known = document.__dict__["_ide_names"] = Index(document)
     return known
 
 
 def known_index(document: WorkflowDocument) -> Index | None:
     """Return the index of a file's document if it was made already."""
-    known: Index | None = document.__dict__.get("_names")
+    known: Index | None = document.__dict__.get("_ide_names")
     return known
 
 
