@@ -36,7 +36,13 @@ CAPABILITIES: dict[str, Any] = {
             "contextSupport": True,
         },
         "hover": {"contentFormat": ["markdown"]},
-        "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "refactor"]}}},
+        "codeAction": {
+            "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "refactor"]}},
+            "dataSupport": True,
+            "disabledSupport": True,
+            "isPreferredSupport": True,
+            "resolveSupport": {"properties": ["edit"]},
+        },
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
         "semanticTokens": {
             "requests": {"full": {"delta": True}, "range": True},

@@ -199,7 +199,7 @@ def everything(editor: Editor, folder: Path, lines: int) -> Row:
         ("textDocument/documentSymbol", {}),
         ("textDocument/foldingRange", {}),
         ("textDocument/documentLink", {}),
-        ("textDocument/codeAction", {"range": here, "context": {"diagnostics": []}}),
+        ("textDocument/codeAction", {"range": here, "context": {"diagnostics": [], "triggerKind": 2}}),
         ("textDocument/documentHighlight", {"position": here["start"]}),
     ]
     taken = []
