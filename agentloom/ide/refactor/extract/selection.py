@@ -8,6 +8,7 @@ from functools import cached_property
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.ide.refactor.accesses import Access, Accesses
 from agentloom.ide.refactor.naming import child_file, free_name, state_keys
+from agentloom.ide.refactor.needs import routers_of, without_implied
 
 
 @dataclass(eq=False, repr=False)
@@ -50,41 +51,27 @@ class Selection:
     @cached_property
     def outer_needs(self) -> tuple[str, ...]:
         """What the new step depends on: all that its steps depended on outside."""
-        found = [need for name in self.ids for need in self.graph.dependencies[name] if need not in self.inside]
-        return tuple(
-            need
-            for need in dict.fromkeys(found)
-            if self.step(need).type == "router" or not any(self.graph.is_upstream(need, other) for other in found)
-        )
-
-    @cached_property
-    def outer_dependents(self) -> tuple[str, ...]:
-        """The steps outside that depend on one of the chosen ones."""
-        found = (name for inner in self.ids for name in self.graph.dependents[inner] if name not in self.inside)
+        found = (need for name in self.ids for need in self.graph.dependencies[name] if need not in self.inside)
         return tuple(dict.fromkeys(found))
 
     @cached_property
     def expected(self) -> dict[str, tuple[str, ...]]:
         """The dependencies that the result must have."""
-        expected: dict[str, tuple[str, ...]] = {}
-        for name, needs in self.graph.dependencies.items():
+        needs: dict[str, tuple[str, ...]] = {}
+        for name, listed in self.graph.dependencies.items():
             if name not in self.inside:
-                expected[name] = tuple(dict.fromkeys(new for need in needs for new in self.outer_need(name, need)))
+                needs[name] = tuple(dict.fromkeys(map(self._mapped, listed)))
             elif name == self.ids[0]:
-                expected[self.name] = self.outer_needs
-        return expected
+                needs[self.name] = self.outer_needs
+        return without_implied(needs, self.graph, routers_of(self.document))
 
     def outer_need(self, name: str, need: str) -> tuple[str, ...]:
         """Return what a step outside depends on instead: the new step, unless another dependency implies it."""
-        needs = self.graph.dependencies[name]
-        others = [other for other in needs if other not in self.inside]
-        implied = any(self.graph.is_upstream(n, other) for other in others for n in self.ids)
-        if need in self.inside:
-            return () if implied else (self.name,)
-        new = not implied and len(others) < len(needs) and not any(self.graph.is_upstream(need, o) for o in needs)
-        if new and self.step(need).type != "router" and any(self.graph.is_upstream(need, n) for n in self.ids):
-            return ()  # the new step waits for it
-        return (need,)
+        mapped = self._mapped(need)
+        return (mapped,) if mapped in self.expected[name] else ()
+
+    def _mapped(self, need: str) -> str:
+        return self.name if need in self.inside else need
 
     def step(self, name: str) -> Step:
         """Return a step by its id."""

@@ -82,8 +82,9 @@ class Writing:
                 by_step.setdefault(name, []).extend(renamed(step, "step", targets))
         for name, changes in by_step.items():
             yield from spelled(self.selection.step(name), changes)
-        for name in self.selection.outer_dependents:
-            yield from depending(self.selection.step(name), partial(self.selection.outer_need, name))
+        for name, needs in self.selection.graph.dependencies.items():
+            if name not in self.selection.inside and needs != self.selection.expected[name]:
+                yield from depending(self.selection.step(name), partial(self.selection.outer_need, name))
 
     def _replaced(self, chosen: list[tuple[int, Chunk]], new: str, keeps_end: bool) -> Iterator[Edit]:
         """Yield the edits that put the new step in the first one's place; ``keeps_end``: its last blank lines belong to a value."""
@@ -103,8 +104,9 @@ class Writing:
 
     def _new_step(self, column: int, path: str | None) -> list[str]:
         fields = [f"id: {self.selection.name}", "type: subworkflow"]
-        if self.selection.outer_needs:
-            fields.append(f"depends_on: [{', '.join(quote(need, flow=True) for need in self.selection.outer_needs)}]")
+        needs = self.selection.expected[self.selection.name]
+        if needs:
+            fields.append(f"depends_on: [{', '.join(quote(need, flow=True) for need in needs)}]")
         if path is not None:
             fields.append(f"workflow_path: {quote(path)}")
         if not self.interface.shared:

@@ -11,6 +11,7 @@ from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.ide.refactor.accesses import Accesses, Parts
 from agentloom.ide.refactor.chunks import Chunks, chunks_of, steps_of
 from agentloom.ide.refactor.naming import free_name, state_keys
+from agentloom.ide.refactor.needs import routers_of, without_implied
 from agentloom.ide.results import Refusal
 from agentloom.language.paths import Part, PathFault, parse_output_path
 from agentloom.syntax.values import find
@@ -138,25 +139,25 @@ class Call:
         return dict(state) if isinstance(state, dict) else {}
 
     @cached_property
-    def expected(self) -> dict[str, frozenset[str]]:
+    def needs(self) -> dict[str, tuple[str, ...]]:
         """The dependencies that the result must have."""
         graph = self.document.graph
-        found: dict[str, frozenset[str]] = {}
+        found: dict[str, tuple[str, ...]] = {}
         for name, needs in graph.dependencies.items():
             if name != self.me:
-                found[name] = frozenset(new for need in needs for new in self.outer_need(name, need))
+                found[name] = tuple(new for need in needs for new in self._mapped(need))
         for name, needs in self.child.graph.dependencies.items():
-            found[self.ids[name]] = frozenset([self.ids[n] for n in needs] or graph.dependencies[self.me])
-        return found
+            found[self.ids[name]] = tuple(self.ids[need] for need in needs) or graph.dependencies[self.me]
+        routers = {self.ids[name] for name in routers_of(self.child)} | routers_of(self.document)
+        inner = {self.ids[name]: found[self.ids[name]] for name in self.child.by_id if name not in self.roots}
+        return {**without_implied(found, graph, routers), **inner}
 
     def outer_need(self, name: str, need: str) -> tuple[str, ...]:
         """Return what a step of the file depends on instead."""
-        graph = self.document.graph
-        if need != self.me:
-            return (need,)
-        if any(graph.is_upstream(self.me, other) for other in graph.dependencies[name]):
-            return ()
-        return tuple(self.ids[sink] for sink in self.sinks)
+        return tuple(new for new in self._mapped(need) if new in self.needs[name])
+
+    def _mapped(self, need: str) -> tuple[str, ...]:
+        return tuple(self.ids[sink] for sink in self.sinks) if need == self.me else (need,)
 
     @cached_property
     def chunks(self) -> Chunks:

@@ -19,7 +19,7 @@ def inline(document: WorkflowDocument, step: Step, project: Project | None = Non
     edits = edits_of(call, moves_of(call))
     result = after(document, edits, known=call.child.diagnostics)
     found = {name: frozenset(needs) for name, needs in result.graph.dependencies.items()}
-    if found != call.expected:
+    if found != {name: frozenset(needs) for name, needs in call.needs.items()}:
         raise Refusal("the order of the steps would change")
     return (TextEdits(document.source, edits), *replies_after(document, project, call.me, call.ids))
 

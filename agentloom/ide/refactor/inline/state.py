@@ -21,7 +21,7 @@ from agentloom.text import Span
 def moves_of(call: Call) -> Moves:
     """Return what has to change for the child's steps to read and write the same. Raises ``Refusal``."""
     others = frozenset(call.document.by_id) - {call.me}
-    keep_races(call.outer.races(others), call.document.graph.layer_of, build_graph(call.expected).layer_of)
+    keep_races(call.outer.races(others), call.document.graph.layer_of, build_graph(call.needs).layer_of)
     moves = Moves(call)
     for read in call.inner.reads:
         moves.place_read(read)

@@ -50,7 +50,7 @@ def _inner_edits(call: Call, moves: Moves, name: str, step: Step) -> Iterator[Ed
         )
     changes.extend(_rebased(call, step))
     yield from spelled(step, changes)
-    more = call.step.needs if not call.child.graph.dependencies[name] else ()
+    more = call.needs[call.ids[name]] if not call.child.graph.dependencies[name] else ()
     yield from depending(step, lambda need: (call.ids.get(need, need),), more)
 
 
@@ -77,7 +77,7 @@ def _outer_edits(call: Call) -> Iterator[Edit]:
             continue
         if call.me in targets_of(step):
             yield from spelled(step, renamed(step, "step", {call.me: call.ids[call.roots[0]]}))
-        if call.me in step.needs:
+        if call.document.graph.dependencies[name] != call.needs[name]:
             yield from depending(step, partial(call.outer_need, name))
 
 
