@@ -34,9 +34,9 @@ def holds(*names: str) -> Gate:
 
 
 def _names(document: WorkflowDocument) -> Collection[str]:
-    kept: set[str] | None = document.__dict__.get("_names")
+    kept: set[str] | None = document.__dict__.get("_field_names")
     if kept is None:
-        kept = document.__dict__["_names"] = set(document.head.fields)
+        kept = document.__dict__["_field_names"] = set(document.head.fields)
         config = document.head.data.get("config")
         if isinstance(config, dict):
             kept.update(f"config.{name}" for name in config)
