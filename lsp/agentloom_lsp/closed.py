@@ -5,6 +5,7 @@ For each file little is kept: its verdict, and small values that features made o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from agentloom.text import Source
 from agentloom_lsp.checking import Checked, Memory, Shown
 from agentloom_lsp.documents import Documents
 from agentloom_lsp.workspace import Stamp, Workspace
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MOST_KEPT = 500_000
@@ -66,6 +69,8 @@ class Closed:
         self._known: dict[_Key, _Known] = {}
         self._kept: dict[_Key, _Kept] = {}  # least lately used first
         self._weight = 0
+        self.expected: tuple[Callable[[WorkflowDocument], Any], ...] = ()
+        """What will be asked of every file sooner or later, and so is worked out when one is checked anyway."""
 
     def verdict(self, path: Path) -> Checked | None:
         """Return the verdict on a file, without text and document; None when it can't be read, or isn't ours."""
@@ -74,7 +79,8 @@ class Closed:
         if known is None:
             known, document = self._check(key)
             if known is not None and document is not None:
-                self._keep(key, _Kept(known, document, _weight(document)), passing=True)  # a search may come next
+                self._keep(key, _Kept(known, document, _weight(document)), passing=True)
+                self._expect(known, document)
         return known.checked if known is not None and known.checked.ours else None
 
     def document(self, path: Path, passing: bool = False) -> WorkflowDocument | None:
@@ -163,6 +169,15 @@ class Closed:
         self._weight += kept.weight
         while self._weight > MOST_KEPT and len(self._kept) > 1:
             self._drop(next(iter(self._kept)))
+
+    def _expect(self, known: _Known, document: WorkflowDocument) -> None:
+        for function in self.expected:
+            try:
+                known.values[function] = function(document)
+            except Exception:
+                logger.debug(
+                    "%s failed on %s", function, document.source.uri, exc_info=True
+                )  # told when it is asked for
 
     def _drop(self, key: _Key) -> None:
         kept = self._kept.pop(key, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agentloom.analysis.context import path_of, read_from_disk
 from agentloom.analysis.document import WorkflowDocument
@@ -58,6 +58,10 @@ class WorkspaceProject:
             value = function(document) if document is not None else self._closed.value(path, function)
             if value is not None:
                 yield value
+
+    def expect(self, *functions: Callable[[WorkflowDocument], Any]) -> None:
+        """Say which functions `each` will be asked with, so that the first look at the whole workspace is enough for them."""
+        self._closed.expected = functions
 
     def document(self, path: Path) -> WorkflowDocument | None:
         """Return one file, checked: as a workflow, where its looks don't tell; None when it can't be read."""

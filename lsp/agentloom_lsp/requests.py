@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.ide.names.calls import links_of
 from agentloom_lsp import pull
 from agentloom_lsp.features import (
     actions,
@@ -30,6 +32,12 @@ class Request(NamedTuple):
     empty: Any = None
     late: bool = False
 
+
+EXPECTED: tuple[Callable[[Session], Callable[[WorkflowDocument], Any]], ...] = (
+    lambda session: symbols.TOLD[session.client.encoding],
+    lambda session: links_of,
+)
+"""What requests ask of every file of the workspace, and is remembered of closed ones."""
 
 REQUESTS: tuple[Request, ...] = (
     Request("textDocument/diagnostic", pull.document_diagnostic, {"kind": "full", "items": []}),

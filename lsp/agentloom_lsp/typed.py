@@ -22,7 +22,7 @@ from agentloom_lsp.asking import seen
 from agentloom_lsp.client import find
 from agentloom_lsp.documents import Documents
 from agentloom_lsp.handshake import NAME
-from agentloom_lsp.requests import REQUESTS, Request
+from agentloom_lsp.requests import EXPECTED, REQUESTS, Request
 from agentloom_lsp.session import Session
 from agentloom_lsp.wire import CANCELLED, CONTENT_MODIFIED, INTERNAL_ERROR, Wire
 
@@ -100,6 +100,7 @@ def make_protocol(session: Session) -> RequestProtocol:
     protocol.wire = session.wire
     protocol.documents = session.documents
     session.unstructure = protocol._converter.unstructure
+    session.project.expect(*(function(session) for function in EXPECTED))
     for request in REQUESTS:
         protocol.fm.feature(request.method)(guarded(session, request))
     return protocol

@@ -33,12 +33,14 @@ USES = H + "  - id: s\n    type: subworkflow\n    workflow_path: {}\n"
 class Files:
     """A session over a folder, without a client; ``checks`` lists the names of the files that were checked, in order."""
 
-    def __init__(self, *folders: Path) -> None:
+    def __init__(self, *folders: Path, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.checks: list[str] = []
-        loop = asyncio.new_event_loop()
+        mine = loop is None
+        loop = loop or asyncio.new_event_loop()
         client = Client(folders=tuple(folder.as_uri() for folder in folders))
         self.session = Session(loop, client, Wire(loop, lambda message: None), self._door, AnalysisCache)
-        loop.close()
+        if mine:
+            loop.close()
         self.project = self.session.project
 
     def _door(self, source: Source, *rest: Any) -> WorkflowDocument:
@@ -252,3 +254,25 @@ def test_a_large_folder_is_not_walked_through_all_the_time(tmp_path: Path, monke
     assert [path.name for path in workspace.candidates()] == ["a.yaml"]
     workspace.forget_files()
     assert [path.name for path in workspace.candidates()] == ["a.yaml", "b.yaml"]
+
+
+async def _results(files: Files) -> None:
+    async for _ in files.session.survey.results(files.session.progress("test")):
+        pass
+
+
+def test_a_look_at_everything_is_enough_for_what_is_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first scan a search over all files checks none again, however few documents are kept."""
+    monkeypatch.setattr(closed, "MOST_KEPT", 0)
+    for number in range(5):
+        (tmp_path / f"w{number}.yaml").write_text(GOOD)
+
+    async def main() -> None:
+        files = Files(tmp_path, loop=asyncio.get_running_loop())
+        files.project.expect(ids)
+        await _results(files)
+        assert len(files.checks) == 5
+        assert await files.session.worker.submit(lambda: list(files.project.each(ids))) == [("a",)] * 5
+        assert len(files.checks) == 5
+
+    asyncio.run(main())
