@@ -11,7 +11,7 @@ from agentloom.ide.names.world import World
 from agentloom.ide.renaming.reading import is_broken
 from agentloom.ide.results import Refusal, TextEdits
 
-OF_NAMES = frozenset(("AL009", "AL107", "AL201", "AL401"))
+OF_NAMES = frozenset(("AL009", "AL107", "AL201", "AL401", "AL802"))
 """Codes of diagnostics about a name itself, which go with it; what is near to a name goes with it, too."""
 
 MOST_CHECKED = 50_000
