@@ -90,7 +90,7 @@ class Shown:
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
     """The outcome. ``ours`` tells whether it is a file of ours; ``files`` are the files that were read or looked for,
-    ``folders`` those whose names were.
+    ``folders`` those whose names were, ``keys`` the files' keys.
 
     ``document`` is None when it isn't, or when the check itself failed.
     """
@@ -102,13 +102,14 @@ class Checked:
     result_id: str = ""
     files: frozenset[Path] = frozenset()
     folders: frozenset[Path] = frozenset()
+    keys: frozenset[str] = frozenset()
 
     def depends_on(self, keys: Set[str], listed: Set[str] = frozenset()) -> bool:
         """Tell whether one of these files, given by their keys, was read or looked for, or lies in a folder of these.
 
         ``listed`` are folders in which something was made or removed.
         """
-        return any(reaches(uris.path_key(path), keys) for path in self.files) or any(
+        return any(reaches(key, keys) for key in self.keys) or any(
             uris.path_key(path) in listed for path in self.folders
         )
 
@@ -145,14 +146,16 @@ def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Che
         return Checked(shown.source, True, None, tuple(reports), result_id(reports))
     if not any(finding.code in UNREADABLE for finding in document.tree.findings):
         shown.memory.readable = document
+    files = document.files.union(shown.memory.asked)
     return Checked(
         shown.source,
         True,
         document,
         tuple(reports),
         result_id(reports),
-        document.files.union(shown.memory.asked),
+        files,
         frozenset(shown.memory.listed),
+        frozenset(map(uris.path_key, files)),
     )
 
 

@@ -111,7 +111,7 @@ class Closed:
 
     def reads(self, key: str) -> bool:
         """Tell whether the verdict on a file depends on another one. For any thread."""
-        return any(known.checked.depends_on({key}) for known in list(self._known.values()))
+        return any(key in known.checked.keys for known in list(self._known.values()))
 
     def keep_only(self, paths: set[Path]) -> None:
         """Forget all other files, but those that these read: the others are gone, or out of the workspace."""
