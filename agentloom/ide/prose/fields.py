@@ -76,7 +76,7 @@ def type_words(shape: Shape) -> str:
         return "mapping"
     if shape.item is not None:
         inner = type_words(shape.item)
-        return f"list of {inner}" if " or " not in inner else f"list: each {inner}"
+        return f"list of {inner}s" if inner in _TYPES.values() and " or " not in inner else f"list: each {inner}"
     if shape.values is not None and shape.values != Shape():
         return f"mapping: each value {type_words(shape.values)}"
     return " or ".join(_TYPES[each] for each in shape.types if each != "null") or "anything"
