@@ -225,6 +225,16 @@ def test_reasons_over_the_wire(able: Local) -> None:
         assert (caught.value.code, str(caught.value)) == (-32803, "the file has errors; mend them first")
 
 
+def test_a_light_bulb(able: Local) -> None:
+    """An editor that asks by itself is told of refactorings for a selection only: else the bulb would burn on every line."""
+    able.open(URI, FLOW)
+    assert actions(able, 9, 4, triggerKind=2) == []
+    assert {action["kind"] for action in actions(able, 9, 4, triggerKind=1)} == {"refactor.rewrite", "refactor.extract"}
+    span = {"start": {"line": 9, "character": 0}, "end": {"line": 14, "character": 0}}
+    request = {"textDocument": {"uri": URI}, "range": span, "context": {"diagnostics": [], "triggerKind": 2}}
+    assert able.request("textDocument/codeAction", request)
+
+
 def test_clients_that_make_no_files() -> None:
     """They are offered a workflow in place only."""
     with Local() as peer:

@@ -24,7 +24,8 @@ def after(
     """Return the checked document that edits make, with new files beside it as if they were there already.
 
     Raises ``Refusal`` when the result has findings that weren't there before, in the file or in a new one. ``known`` are those of
-    texts that come in; notes (of severity information) may then be new, since what was declared there is not declared here.
+    texts that come in; notes (of severity information) may then be new, since what was declared there is not declared here. Hints
+    don't count: a file by itself can't know who reads what its steps write.
     """
     source = document.source
     files = {file.path: file.text for file in made}
@@ -36,9 +37,8 @@ def after(
     more = Counter(d.code for d in found) - before
     # A note that each file has once may be there twice.
     notes = {code for code in more if before[code] or known is not None}
-    told = next(
-        (d for d in found if d.code in more and not (d.severity is Severity.INFORMATION and d.code in notes)), None
-    )
+    harmless = (Severity.HINT, Severity.INFORMATION)
+    told = next((d for d in found if d.code in more and d.severity not in harmless[: 1 + (d.code in notes)]), None)
     if told is not None:
         raise Refusal(f"the result would have a fault that isn't there now: {told.code} {told.message}")
     return result

@@ -35,6 +35,8 @@ async def code_action(session: Session, params: types.CodeActionParams) -> list[
     kinds = [kind for kind in KINDS if _wanted(ACTION_KINDS[kind], only)]
     # An editor that asks by itself, for its light bulb, has no use for what can't be done.
     automatic = getattr(params.context.trigger_kind, "value", params.context.trigger_kind) == AUTOMATIC
+    if automatic and not only and span.start == span.end:
+        kinds = [kind for kind in kinds if kind in ("fix", "fix_all")]  # else the bulb would burn on every line
     disabled = session.client.disabled_actions and not automatic
     project = session.project
     cheap = automatic and not session.client.resolves_actions

@@ -33,7 +33,9 @@ def _check_anchors(selection: Selection) -> None:
     inside = {id(node) for at, item in enumerate(items) if selection.has(at) for node in walk(item.node)}
     for node in walk(selection.document.tree.root):
         if isinstance(node, Alias) and node.target is not None and (id(node) in inside) != (id(node.target) in inside):
-            raise Refusal(f"`*{node.name}` and its anchor would stand in different workflows")
+            raise Refusal(
+                f"`*{node.name}` and its anchor would stand in different workflows; write out what it stands for"
+            )
 
 
 def _check_order(selection: Selection) -> None:
@@ -59,7 +61,7 @@ def _check_routers(selection: Selection) -> None:
         if name in inside:
             outside = [target for target in targets if target not in inside]
             if outside:
-                raise Refusal(f"router `{name}` chooses `{outside[0]}`, which isn't selected")
+                raise Refusal(f"router `{name}` chooses `{outside[0]}`, which isn't selected; select it, too")
             continue
         entries = inside.intersection(targets)
         for entry in sorted(entries):
