@@ -14,6 +14,9 @@ from agentloom.ide.results import Changes, NewFile, Refusal, TextEdits
 from agentloom.syntax.values import plain_value
 from agentloom.text import Source
 
+UNREAD = "AL405"
+"""A hint that waits until all names are known: it may come with what is moved, and says nothing about the result."""
+
 
 def after(
     document: WorkflowDocument,
@@ -34,6 +37,7 @@ def after(
     for path, text in files.items():
         found.extend(_analyze(document, Source(str(path), text), files).diagnostics)
     before = Counter(d.code for d in (*document.diagnostics, *(known or ())))
+    found = [d for d in found if d.code != UNREAD]
     more = Counter(d.code for d in found) - before
     # A note that each file has once may be there twice.
     notes = {code for code in more if before[code] or known is not None}
