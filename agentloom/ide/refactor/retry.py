@@ -11,7 +11,7 @@ from agentloom.analysis.edits.places import column_of, end_of, keeps_blank_lines
 from agentloom.analysis.effort import NEVER_RETRIED, default_retries
 from agentloom.diagnostics import Edit
 from agentloom.ide.refactor.checked import after
-from agentloom.ide.results import Changes, TextEdits
+from agentloom.ide.results import Changes, Refusal, TextEdits
 from agentloom.model.catalogue import Block, catalogue
 from agentloom.syntax.nodes import Mapping
 from agentloom.text import Span, newline_of
@@ -34,6 +34,8 @@ def add_retry(document: WorkflowDocument, owner: WorkflowDocument, step: Step) -
 
     Raises ``Refusal`` when the result would have a fault, such as waits that can't fit."""
     made = tuple(edit._replace(span=edit.span.shift(step.base)) for edit in _edits(owner, step))
+    if not made:
+        raise Refusal("the step isn't complete, so there is no place for the block yet")
     after(document, made)
     return (TextEdits(document.source, made),)
 
