@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+IDS = (int, str, type(None))
+"""What names a request. `true` is none, although Python takes it for a number."""
 TERMINATED = 128 + 15
 """The exit code of a process that SIGTERM ended, as shells count."""
 
@@ -77,7 +79,7 @@ class Dispatcher:
             self._wire.refuse(None, INVALID_REQUEST, "the message is none of JSON-RPC 2.0")
         elif "method" not in message:
             self._wire.answered(message)
-        elif not isinstance(message["method"], str) or not isinstance(message.get("id"), int | str | None):
+        elif not isinstance(message["method"], str) or type(message.get("id")) not in IDS:
             self._wire.refuse(None, INVALID_REQUEST, "the message is none of JSON-RPC 2.0")
         elif message.get("id") is None:
             self._take_notification(message)

@@ -84,7 +84,7 @@ class WorkspaceProject:
             if document is not None:
                 named.update(document.files)
                 yield path or Path(opened.uri), document
-        for path in self._workspace.candidates():
+        for path in self._workspace.candidates(self._breathe):
             if uris.path_key(path) not in seen:
                 self._breathe()
                 seen.add(uris.path_key(path))

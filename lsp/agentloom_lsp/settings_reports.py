@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from agentloom.analysis.context import path_of, read_from_disk
+from agentloom.analysis.context import read_from_disk
 from agentloom.analysis.rules.registry import settings_problems
 from agentloom.analysis.settings import Problem, Settings, read_settings_file
 from agentloom.ide.settings_places import place_of
@@ -38,10 +38,8 @@ def settings_reports(workspace: Workspace, client: Client, before: Mapping[Path,
 
     Files in ``before``, which had some, are there with an empty list when they are as they should be now. For the worker's thread.
     """
-    for folder in workspace.folders:
-        root = path_of(folder)
-        if root is not None:
-            workspace.settings(root / "workflow.yaml")
+    for root in workspace.roots:
+        workspace.settings(root / "workflow.yaml")
     for path in before:
         workspace.settings(path)
     found = dict.fromkeys(before, Told(None, ()))

@@ -43,7 +43,7 @@ class Survey:
             checked = await self._scheduler.next(key) if self._documents.at(key) is document else None
             if checked is not None and checked.ours:
                 yield document.uri, checked.source.version, checked
-        paths = await self._worker.submit(self._workspace.candidates, CLOSED)
+        paths = await self._worker.submit(lambda: self._workspace.candidates(self._worker.breathe), CLOSED)
         done = 0
         while done < len(paths) and not progress.cancelled:
             progress.step(done, len(paths))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,9 @@ SKIPPED_FOLDERS = ("node_modules",)
 SETTINGS_FILES = (SETTINGS_FILE, PROJECT_FILE)
 
 
+MOST_FOLDERS = 50_000
+MOST_FILES = 20_000
+"""What is looked at of a workspace, at most."""
 DEAR = 0.05
 """Seconds from which on it takes long to look for files."""
 REST = 20
@@ -104,15 +107,22 @@ class Workspace:
         known = {uris.key(uri) for uri in kept}
         self.folders = (*kept, *(uri for uri in added if uris.key(uri) not in known))
 
-    def candidates(self) -> tuple[Path, ...]:
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The client's folders on disk. A name that is no absolute path means none: the server's own folder is nobody's."""
+        found = (path_of(folder) for folder in self.folders)
+        return tuple(root for root in found if root is not None and root.is_absolute())
+
+    def candidates(self, breathe: Callable[[], None] = lambda: None) -> tuple[Path, ...]:
         """Return the files in the folders that may be ours, each once, sorted per folder; hidden folders are left out.
 
-        Where it takes long to look for them they are remembered for a while, if nothing is said to have changed.
+        Where it takes long to look for them they are remembered for a while, if nothing is said to have changed; a folder that was
+        opened by mistake, such as `/`, isn't gone through to its end. ``breathe`` is called between two folders.
         """
         listed = self._listed
         now = time.monotonic()
         if listed is None or listed.cost < DEAR or now - listed.at > REST * listed.cost:
-            found = tuple(self._walk())
+            found = tuple(self._walk(breathe))
             cost = time.monotonic() - now
             listed = self._listed = _Listed(found, now + cost, cost)
         return listed.paths
@@ -121,15 +131,20 @@ class Workspace:
         """Look for files again: some were made or removed."""
         self._listed = None
 
-    def _walk(self) -> Iterator[Path]:
+    def _walk(self, breathe: Callable[[], None]) -> Iterator[Path]:
         seen: set[str] = set()
-        for folder in self.folders:
-            root = path_of(folder)
-            for place, folders, files in os.walk(root) if root is not None else ():
+        visited = 0
+        for root in self.roots:
+            for place, folders, files in os.walk(root):
+                breathe()
+                visited += 1
+                if visited > MOST_FOLDERS or len(seen) > MOST_FILES:
+                    return
                 folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
-                for name in sorted(files):
+                known = bool(files) and bool(self._finder.find(Path(place, files[0])).workflows)
+                for name in sorted(files) if known else sorted(f for f in files if f.lower().endswith(SUFFIXES)):
                     path = Path(place, name)
-                    if uris.path_key(path) not in seen and self.may_be_ours(path):
+                    if self.may_be_ours(path) and uris.path_key(path) not in seen:
                         seen.add(uris.path_key(path))
                         yield path
 

@@ -276,3 +276,27 @@ def test_a_look_at_everything_is_enough_for_what_is_expected(tmp_path: Path, mon
         assert len(files.checks) == 5
 
     asyncio.run(main())
+
+
+def test_folders_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is no absolute path isn't looked for in the folder that the server happens to run in."""
+    write(tmp_path, sub__a_yaml=GOOD)
+    monkeypatch.chdir(tmp_path)
+    workspace = Files(tmp_path / "none").session.workspace
+    for folder in ("sub", "file:sub", "untitled:sub", "", "vscode-vfs://github/sub", "."):
+        workspace.change_folders([folder], workspace.folders)
+        assert workspace.candidates() == ()
+
+
+def test_a_folder_without_end_is_not_gone_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody opens `/`: so many files and folders are looked at, and what is in a hurry comes first."""
+    for number in range(30):
+        write(tmp_path, **{f"d{number:02}__w_yaml": GOOD})
+    workspace = Files(tmp_path).session.workspace
+    breaths: list[int] = []
+    assert len(workspace.candidates(lambda: breaths.append(1))) == 30
+    assert len(breaths) == 31
+    monkeypatch.setattr("agentloom_lsp.workspace.MOST_FOLDERS", 11)
+    assert len(workspace.candidates()) == 10
+    monkeypatch.setattr("agentloom_lsp.workspace.MOST_FILES", 4)
+    assert len(workspace.candidates()) == 5

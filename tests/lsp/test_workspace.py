@@ -361,7 +361,7 @@ def test_a_standing_question_costs_nothing(tmp_path: Path, puller: Local, monkey
     first = parts(puller, poll(puller))
     walks: list[int] = []
     real: Callable[[Any], Any] = __import__("agentloom_lsp.workspace", fromlist=["Workspace"]).Workspace.candidates
-    monkeypatch.setattr("agentloom_lsp.workspace.Workspace.candidates", lambda self: walks.append(1) or real(self))
+    monkeypatch.setattr("agentloom_lsp.workspace.Workspace.candidates", lambda *rest: walks.append(1) or real(*rest))
     number = poll(puller, *first)
     puller.open("untitled:1", GOOD)
     about = {"textDocument": {"uri": "untitled:1"}}
