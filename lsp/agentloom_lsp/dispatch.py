@@ -11,6 +11,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from agentloom.text import Source
 from agentloom_lsp.checking import Door
 from agentloom_lsp.client import Client, find
 from agentloom_lsp.notifications import NOTIFICATIONS
@@ -66,7 +67,7 @@ class Dispatcher:
         self._loop = loop
         self._loaded = loaded
         self._requests: RequestProtocol | None = None
-        self._early: list[dict[str, Any]] = []
+        self._early: list[tuple[dict[str, Any], Source | None]] = []
         self._shut_down = False
         self.stopped: asyncio.Future[int] = loop.create_future()
         threading.Thread(target=self._load, name="agentloom-loader", daemon=True).start()
@@ -122,21 +123,27 @@ class Dispatcher:
             self._drop_all()
             self._wire.answer(number, None)
         elif self._requests is None:
-            self._early.append(message)
+            self._early.append((message, self._text(message)))
         else:
-            self._requests.receive(message)
+            self._requests.receive(message, self._text(message))
+
+    def _text(self, message: dict[str, Any]) -> Source | None:
+        """Return the text that the client has before it as it sends a request."""
+        uri = find(message, "params.textDocument.uri")
+        document = self._session.documents.get(uri) if isinstance(uri, str) else None
+        return document.source if document is not None else None
 
     def _cancel(self, message: dict[str, Any]) -> None:
         number = find(message, "params.id")
         if self._requests is not None:
             self._requests.receive(message)
-        elif any(early["id"] == number for early in self._early):
-            self._early = [early for early in self._early if early["id"] != number]
+        elif any(early["id"] == number for early, _ in self._early):
+            self._early = [(early, text) for early, text in self._early if early["id"] != number]
             self._wire.refuse(number, CANCELLED, "the request was cancelled")
 
     def _drop_all(self) -> None:
         early, self._early = self._early, []
-        for message in early:
+        for message, _ in early:
             self._wire.refuse(message["id"], CANCELLED, "the server is shutting down")
         if self._requests is not None:
             self._requests.cancel_all()
@@ -161,6 +168,6 @@ class Dispatcher:
     def _use(self, requests: RequestProtocol) -> None:
         self._requests = requests
         early, self._early = self._early, []
-        for message in early:
-            requests.receive(message)
+        for message, text in early:
+            requests.receive(message, text)
         self._loaded()

@@ -19,7 +19,6 @@ from pygls.protocol import LanguageServerProtocol
 from agentloom import __version__
 from agentloom.text import Source
 from agentloom_lsp.asking import seen
-from agentloom_lsp.client import find
 from agentloom_lsp.documents import Documents
 from agentloom_lsp.handshake import NAME
 from agentloom_lsp.requests import EXPECTED, REQUESTS, Request
@@ -38,15 +37,14 @@ class RequestProtocol(LanguageServerProtocol):
     """Takes requests and `$/cancelRequest`, as plain JSON."""
 
     wire: Wire
-    documents: Documents
 
     def _register_builtin_features(self) -> None:
         """Leave out what the library does by itself: documents, folders and the process are looked after elsewhere."""
 
-    def receive(self, message: dict[str, Any]) -> None:
-        """Take one message. Never raises; every request is answered."""
+    def receive(self, message: dict[str, Any], text: Source | None = None) -> None:
+        """Take one message; ``text`` is what the client had before it when it sent that. Never raises; every request is answered."""
         number = message.get("id")
-        seen.set(_shown(self.documents, find(message, "params.textDocument.uri")))
+        seen.set(text)
         try:
             self.handle_message(self._typed(message))
         except JsonRpcException as error:
@@ -98,7 +96,6 @@ def make_protocol(session: Session) -> RequestProtocol:
         protocol = LanguageServer(NAME, __version__, protocol_cls=RequestProtocol).protocol
     assert isinstance(protocol, RequestProtocol)
     protocol.wire = session.wire
-    protocol.documents = session.documents
     session.unstructure = protocol._converter.unstructure
     session.project.expect(*(function(session) for function in EXPECTED))
     for request in REQUESTS:
@@ -146,9 +143,5 @@ def _outdated(documents: Documents, params: Any) -> bool:
     text = seen.get()
     if text is None or not any(hasattr(params, name) for name in PLACES):
         return False
-    return _shown(documents, text.uri) is not text
-
-
-def _shown(documents: Documents, uri: Any) -> Source | None:
-    document = documents.get(uri) if isinstance(uri, str) else None
-    return document.source if document is not None else None
+    document = documents.get(text.uri)
+    return document is None or document.source is not text
