@@ -297,6 +297,8 @@ def test_a_folder_without_end_is_not_gone_through(tmp_path: Path, monkeypatch: p
     assert len(workspace.candidates(lambda: breaths.append(1))) == 30
     assert len(breaths) == 31
     monkeypatch.setattr("agentloom_lsp.workspace.MOST_FOLDERS", 11)
+    workspace.forget_files()
     assert len(workspace.candidates()) == 10
     monkeypatch.setattr("agentloom_lsp.workspace.MOST_FILES", 4)
+    workspace.forget_files()
     assert len(workspace.candidates()) == 5
