@@ -23,6 +23,7 @@ from agentloom.model.workflow import build_workflow
 from agentloom.syntax.backend import parses
 from agentloom.syntax.decode import decode
 from agentloom.text import Source
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 from tests.conftest import ROOT
 from tests.house.corpus import FOLDERS, check, files, sound
 
@@ -73,7 +74,7 @@ def test_made_up_text(text: str) -> None:
 
     The loader agrees, what is right has a model, what is no YAML is never taken for some, and every cure can be carried out.
     """
-    document = analyze(Source("<text>", text), Context(), kind="workflow")
+    document = analyze(Source("<text>", text), Context(tools=BUILTIN_TOOLS), kind="workflow")
     sound(document)
     wrong = any(found.severity == 1 for found in document.diagnostics)
     assert refused(text) == wrong
