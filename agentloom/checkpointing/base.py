@@ -24,7 +24,7 @@ class CheckpointData:
     ``workflow_definition`` is the workflow as it ran, overrides and child workflows included; ``source`` the file it came from, which
     its relative paths start at. ``state`` and ``step_results`` are plain data, without secrets. ``attempts`` counts what was tried, by
     path: idempotency keys go on from there. ``inside`` holds, by path, the results of finished steps of child workflows that were cut
-    short, ``paused_since`` since when each gate waits. Times are ISO 8601, UTC; money in US dollars.
+    short, ``paused_since`` since when each gate waits. ``part_of`` is the id of the run that a subworkflow's own checkpoint belongs to. Times are ISO 8601, UTC; money in US dollars.
     """
 
     workflow_name: str
@@ -42,6 +42,7 @@ class CheckpointData:
     attempts: dict[str, int] = field(default_factory=dict)
     inside: dict[str, dict[str, Any]] = field(default_factory=dict)
     paused_since: dict[str, str] = field(default_factory=dict)
+    part_of: str | None = None
     schema_version: int = SCHEMA_VERSION
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,6 +64,7 @@ class CheckpointData:
             "attempts": self.attempts,
             "inside": self.inside,
             "paused_since": self.paused_since,
+            **({} if self.part_of is None else {"part_of": self.part_of}),
         }
 
     @classmethod
@@ -91,6 +93,7 @@ class CheckpointData:
         paused = data.get("paused_step_id")
         cost = data.get("total_cost_usd", 0.0)
         source = data.get("source")
+        part_of = data.get("part_of")
         attempts = data.get("attempts") or {}
         inside = data.get("inside") or {}
         since = data.get("paused_since") or {}
@@ -110,6 +113,7 @@ class CheckpointData:
             attempts={str(path): n for path, n in attempts.items() if isinstance(n, int)},
             inside={str(path): dict(result) for path, result in inside.items() if isinstance(result, Mapping)},
             paused_since={str(path): time for path, time in since.items() if isinstance(time, str)},
+            part_of=part_of if isinstance(part_of, str) else None,
             schema_version=version,
         )
 

@@ -25,7 +25,7 @@ READER_GONE = 141
 
 
 class CommandEntry(NamedTuple):
-    """One command: its name, which is its module's too, and what it does in a line."""
+    """One command: its name, which is its module's too (`-` for `_`), and what it does in a line."""
 
     name: str
     summary: str
@@ -35,6 +35,7 @@ COMMANDS = (
     CommandEntry("run", "Run a workflow."),
     CommandEntry("resume", "Go on with a run from where it stopped."),
     CommandEntry("runs", "List the runs that were kept."),
+    CommandEntry("callback-server", "Take decisions about paused runs over HTTP."),
     CommandEntry("validate", "Check workflow and agent files."),
     CommandEntry("plan", "Show what a workflow will do, and what it may cost."),
     CommandEntry("graph", "Draw a workflow."),
@@ -56,7 +57,7 @@ class App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command's module and return its ``command``."""
         if any(entry.name == cmd_name for entry in COMMANDS):
-            command: click.Command = import_module(f"agentloom.cli.{cmd_name}").command
+            command: click.Command = import_module(f"agentloom.cli.{cmd_name.replace('-', '_')}").command
             return command
         return None
 

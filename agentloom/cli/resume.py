@@ -11,7 +11,7 @@ import click
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
 from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, money, pairs_of, some_name
 from agentloom.cli.stores import checkpointer_of, find_run
-from agentloom.errors import WorkflowError
+from agentloom.errors import UsageError, WorkflowError
 
 
 @click.command()
@@ -27,6 +27,8 @@ from agentloom.errors import WorkflowError
 @click.option("--reject", "decision", flag_value="rejected", help="Reject it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
+@click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
+@click.option("--if-updated", metavar="TIME", hidden=True, help="Only if nothing happened to the run since.")
 @click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
 def command(
     run_id: str,
@@ -38,6 +40,8 @@ def command(
     decision: str | None,
     as_json: bool,
     stream: bool,
+    events: str | None,
+    if_updated: str | None,
     color: ColorChoice,
 ) -> None:
     """Go on with a run: RUN is its id, the beginning of it, or `latest`.
@@ -47,8 +51,14 @@ def command(
 
     Exit codes: as of `run`; 1 also for an unknown run, or a checkpoint that can't be read.
     """
+    if as_json and events == "-":
+        raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
     store = checkpointer_of(checkpoint_dir)
     data = find_run(store, run_id)
+    if data.part_of is not None:
+        raise WorkflowError(f"`{data.run_id}` is a part of run `{data.part_of}`; resume that")
+    if if_updated is not None and (data.updated_at != if_updated or data.status != "paused"):
+        raise WorkflowError(f"run `{data.run_id}` has gone on meanwhile, it is {data.status}")
     if decision is not None and (data.status != "paused" or data.paused_step_id is None):
         option = "--approve" if decision == "approved" else "--reject"
         raise WorkflowError(f"run `{data.run_id}` doesn't wait at a gate, it is {data.status}; leave `{option}` out")
@@ -65,15 +75,15 @@ def command(
         names = ", ".join(f"`{name}`" for name in redacted)
         print(f"warning: {names} came back redacted; give the value again with `--state`", file=sys.stderr)
     document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
-    told: TextIO = sys.stderr if as_json else sys.stdout
-    output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=None)
+    told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
+    output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     result = run_to_the_end(document, given, output, store, data, decisions)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:
         output.summarise(result)
         for line in how_to_go_on(result, checkpoint_dir):
-            print(line)
+            print(line, file=told)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
 
 

@@ -151,7 +151,7 @@ def command(
         output.summarise(result)
         if checkpoint:
             for line in how_to_go_on(result, checkpoint_dir):
-                print(line)
+                print(line, file=told)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
 
 

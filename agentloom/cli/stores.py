@@ -24,7 +24,10 @@ def checkpointer_of(folder: str | None) -> FileCheckpointer:
 
 
 def all_runs(store: FileCheckpointer) -> tuple[list[CheckpointData], list[str]]:
-    """Return every run of a store, the latest first, and what is wrong with files that can't be read."""
+    """Return every run of a store, the latest first, and what is wrong with files that can't be read.
+
+    The checkpoints of subworkflows are parts of runs, and no runs.
+    """
     from agentloom.core.keeping import load_run
     from agentloom.durable.journal import SUFFIX
     from agentloom.errors import CheckpointSchemaError
@@ -45,6 +48,7 @@ def all_runs(store: FileCheckpointer) -> tuple[list[CheckpointData], list[str]]:
             continue
         except CheckpointSchemaError as error:
             problems.append(str(error))
+    found = [run for run in found if run.part_of is None]
     found.sort(key=lambda data: (data.updated_at, data.run_id), reverse=True)
     return found, problems
 
@@ -57,7 +61,7 @@ def find_run(store: FileCheckpointer, word: str) -> CheckpointData:
         return load_run(store, word)
     except KeyError:
         pass
-    runs = [run for run in all_runs(store)[0] if not is_part(run, store)]
+    runs = all_runs(store)[0]
     if word == LATEST:
         if not runs:
             raise WorkflowError(f"there is no run in `{store.folder}`; `agentloom run FILE --checkpoint` keeps one")
@@ -71,9 +75,3 @@ def find_run(store: FileCheckpointer, word: str) -> CheckpointData:
     near = closest(word, [run.run_id for run in runs])
     cure = f"did you mean `{near}`?" if near else "`agentloom runs` lists them"
     raise WorkflowError(f"there is no run `{word}` in `{store.folder}`; {cure}")
-
-
-def is_part(run: CheckpointData, store: FileCheckpointer) -> bool:
-    """Tell whether a checkpoint is that of a subworkflow: its id is that of another run, and a step's."""
-    head, dot, _ = run.run_id.rpartition(".")
-    return bool(dot) and (store.path(head).exists())

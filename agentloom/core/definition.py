@@ -25,6 +25,15 @@ def definition_of(workflow: WorkflowDocument | Workflow) -> dict[str, Any]:
     return data
 
 
+def definition_below(definition: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return the definition of the workflow behind the subworkflow step at a path (`sub.inner`)."""
+    found: Mapping[str, Any] = definition
+    for name in path.split("."):
+        found = next((step for step in found.get("steps") or () if step.get("id") == name), {})
+        found = found.get("workflow_inline") or {}
+    return found
+
+
 def _inlined(document: WorkflowDocument) -> dict[str, Any]:
     data: dict[str, Any] = plain(document.data, "workflow")
     for step in data.get("steps") or ():

@@ -13,7 +13,7 @@ from agentloom.analysis.document import WorkflowDocument
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
 from agentloom.checkpointing.files import is_run_id
 from agentloom.core.attempt import perform
-from agentloom.core.definition import definition_of, without_secrets
+from agentloom.core.definition import definition_below, definition_of, without_secrets
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
 from agentloom.core.interpreter import Progress, interpret
 from agentloom.core.keeping import Keeper, open_keeper
@@ -132,8 +132,10 @@ class WorkflowEngine:
         redaction = redaction_of(prepared.schema, os.environ)
         started_from = {**plain(self._seed.state if self._seed else prepared.state, "state"), **given}
         started_from.pop(STEPS, None)
-        keeper = self._open_keeper(plan, started_from, redaction)
-        run = _Run(prepared, stream, limits_of(plan.budget_usd, plan.timeout, keeper.spent), keeper, redaction)
+        definition = self._definition(redaction)
+        keeper = self._open_keeper(plan, started_from, redaction, definition)
+        limits = limits_of(plan.budget_usd, plan.timeout, keeper.spent)
+        run = _Run(prepared, stream, limits, keeper, redaction, definition=definition)
         began = anyio.current_time()
         try:
             await stream.emit(
@@ -148,13 +150,15 @@ class WorkflowEngine:
         finally:
             keeper.close()
 
-    def _open_keeper(self, plan: Plan, state: Mapping[str, JSON], redaction: Redaction) -> Keeper:
+    def _open_keeper(
+        self, plan: Plan, state: Mapping[str, JSON], redaction: Redaction, definition: Mapping[str, JSON]
+    ) -> Keeper:
         """Return what keeps the run. Raises ``RunIsBusy`` when another process runs it, ``WorkflowError`` when nothing can be written."""
         seed = self._seed
         header = {
             "run_id": self.run_id,
             "workflow_name": plan.workflow,
-            "workflow_definition": self._definition(redaction),
+            "workflow_definition": definition,
             "state": redaction.state(state, plan.outputs),
             "source": self._source,
             "step_results": seed.step_results if seed else {},
@@ -180,7 +184,7 @@ class WorkflowEngine:
         results = run.results("")
         await run.keeper.save(
             plan=plan,
-            definition=self._definition(run.redaction),
+            definition=run.definition,
             source=self._source,
             state=run.states[""].root if "" in run.states else {},
             results=results,
@@ -188,6 +192,22 @@ class WorkflowEngine:
             spent=run.limits.ledger.spent,
             redaction=run.redaction,
             paused=run.paused_at(),
+        )
+
+    async def _save_part(self, run: _Run, path: str, done: _Done, status: str) -> None:
+        """Write the checkpoint of a child workflow, unless it was cut short with its parent, whose own one then holds it."""
+        if self._checkpointer is None or run.keeper.broken is not None or run.cut_short():
+            return
+        await run.keeper.save_part(
+            path,
+            plan=run.prepared.plan,
+            definition=definition_below(run.definition, path),
+            source=self._source,
+            state=done.state,
+            results=done.results,
+            status=status,
+            spent=run.limits.ledger.spent,
+            redaction=run.redaction,
         )
 
     async def _finish(self, run: _Run, done: _Done, took: float) -> WorkflowResult:
@@ -236,10 +256,12 @@ class WorkflowEngine:
                 redaction_of(child.schema, {}, run.redaction),
                 run.states,
                 run.progress,
+                run.definition,
             )
             # Its own `state:` fills in what it isn't given.
             done = await self._interpret(below, {**plain(child.state, "state"), **state}, f"{op.path}.", {})
-            error = outcome_of(done.results, done.halt, below.limits)[1]
+            status, error = outcome_of(done.results, done.halt, below.limits)
+            await self._save_part(below, op.path, done, status)
             ledger = below.limits.ledger
             return ChildResult(
                 child.plan.workflow, done.results, done.state, error, done.halt, ledger.spent, ledger.usage
@@ -292,6 +314,14 @@ class _Run:
     redaction: Redaction
     states: dict[str, State] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
+    definition: Mapping[str, JSON] = field(default_factory=dict)
+
+    def cut_short(self) -> bool:
+        """Whether a limit of a workflow above has ended this one: the parent's money, or the parent's time."""
+        ledger = self.limits.ledger.exceeded
+        if ledger is not None and ledger is not self.limits.ledger:
+            return True
+        return self.limits.inherited and anyio.current_time() >= self.limits.deadline
 
     def results(self, prefix: str) -> dict[str, StepResult]:
         """Return the results so far, in the order of the file."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
-from agentloom.checkpointing.files import FileCheckpointer
+from agentloom.checkpointing.files import FileCheckpointer, is_run_id
 from agentloom.core.plan import Plan
 from agentloom.core.redaction import Redaction
 from agentloom.core.results import JSON, StepResult, result_of
 from agentloom.durable.journal import SUFFIX, Journal, Recorded, RunIsBusy, is_running, read_journal
 from agentloom.errors import CheckpointSchemaError
 from agentloom.language.paths import Part
+
+log = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted"
 """The status of a run whose process ended without a checkpoint."""
@@ -154,6 +159,51 @@ class Keeper:
             self._journal.close(remove=True)
             self._journal = None
 
+    async def save_part(
+        self,
+        path: str,
+        *,
+        plan: Plan,
+        definition: Mapping[str, JSON],
+        source: str | None,
+        state: Mapping[str, JSON],
+        results: Mapping[str, StepResult],
+        status: str,
+        spent: float,
+        redaction: Redaction,
+    ) -> None:
+        """Write the checkpoint of a child workflow that came to an end of its own, under the run's id and its step's path.
+
+        Only for reading: the run goes on from its own checkpoint, so what goes wrong here is a warning.
+        """
+        if self._checkpointer is None:
+            return
+        part_id = f"{self.run_id}.{path}"
+        if not is_run_id(part_id):
+            part_id = f"{self.run_id}.{re.sub('[^A-Za-z0-9._-]', '_', path)}-{sha256(path.encode()).hexdigest()[:8]}"
+        paused = next((name for name, result in results.items() if result.status == "paused"), None)
+        data = CheckpointData(
+            workflow_name=plan.workflow,
+            run_id=part_id,
+            workflow_definition=dict(definition),
+            state=redaction.state(state, plan.outputs),
+            step_results={
+                name: self._clean(result, plan.outputs, redaction).to_dict() for name, result in results.items()
+            },
+            status=status,
+            completed_steps=[name for name, result in results.items() if result.status == "success"],
+            paused_step_id=paused,
+            created_at=self._created,
+            updated_at=now(),
+            total_cost_usd=spent,
+            source=source,
+            part_of=self.run_id,
+        )
+        try:
+            await self._checkpointer.save(data)
+        except Exception as error:  # of a store of one's own, too
+            log.warning("The checkpoint of step '%s' can't be written: %s", path, error)
+
     def close(self) -> None:
         """Let go of the journal without a checkpoint: it is what a resume goes on with."""
         if self._journal is not None:
@@ -244,7 +294,7 @@ def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
             raise KeyError(run_id) from None
         return saved
     header = recorded.header
-    if saved is not None and (recorded.complete or str(header.get("begun", "")) <= saved.updated_at):
+    if saved is not None and _is_older(recorded, saved):
         return saved
     running = is_running(journal_of(checkpointer, run_id))
     done = [path for path, result in recorded.outcomes.items() if "." not in path and result.get("status") == "success"]
@@ -258,6 +308,28 @@ def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
             "schema_version": 1,
         }
     )
+
+
+def paused_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData | None:
+    """Return the checkpoint of a run if it waits at a gate and nobody has gone on with it; takes no lock.
+
+    Raises ``KeyError`` for an unknown run, ``CheckpointSchemaError`` for a file that can't be read.
+    """
+    saved = checkpointer.read(run_id)
+    if saved.status != "paused" or saved.paused_step_id is None or saved.part_of is not None:
+        return None
+    try:
+        recorded = read_journal(journal_of(checkpointer, run_id))
+    except FileNotFoundError:
+        return saved
+    except CheckpointSchemaError:
+        return None  # its first line is just being written
+    return saved if _is_older(recorded, saved) else None
+
+
+def _is_older(recorded: Recorded, saved: CheckpointData) -> bool:
+    """Tell whether a journal holds nothing that a checkpoint doesn't."""
+    return recorded.complete or str(recorded.header.get("begun", "")) <= saved.updated_at
 
 
 def journal_of(checkpointer: FileCheckpointer, run_id: str) -> Path:

@@ -50,11 +50,15 @@ class Ledger:
 
 @record()
 class Limits:
-    """The limits of one workflow in a run. ``deadline`` is a time of the event loop's clock; ``timeout`` what it comes from, in seconds."""
+    """The limits of one workflow in a run. ``deadline`` is a time of the event loop's clock; ``timeout`` what it comes from, in seconds.
+
+    ``inherited`` tells that they are those of the workflow above.
+    """
 
     ledger: Ledger
     deadline: float = inf
     timeout: float = 0.0
+    inherited: bool = False
 
     def before(self) -> Halt | None:
         """Tell why a step may not start."""
@@ -81,7 +85,7 @@ class Limits:
         own = anyio.current_time() + timeout if timeout else inf
         if own < self.deadline:
             return Limits(ledger, own, timeout or 0.0)
-        return Limits(ledger, self.deadline, self.timeout)
+        return Limits(ledger, self.deadline, self.timeout, inherited=True)
 
 
 def limits_of(budget: float | None, timeout: float | None, spent: float = 0.0) -> Limits:

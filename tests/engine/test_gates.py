@@ -176,3 +176,53 @@ def test_pausing_outranks_everything(store: FileCheckpointer) -> None:
         assert {name: r.status for name, r in result.step_results.items()} == {"g": "paused", "bad": "failed"}
 
     run_virtual(main)
+
+
+def test_a_child_keeps_a_checkpoint_of_its_own(store: FileCheckpointer) -> None:
+    """SW-6: `<run>.<step>.json`, when it pauses and when it ends; a part of its run, and no run."""
+    child = [ask("k1", output="k"), gate("g", "k1")]
+    inner = sub("in", steps=[ask("deep")])
+    data = flow(sub("s", steps=child, child={"state": {"token": "hunter2"}}), sub("t", steps=[inner]))
+
+    async def main() -> None:
+        await run(store, {**data, "state_schema": {"token": {"redact": True}}})
+        assert sorted(store.run_ids()) == ["r", "r.s", "r.t", "r.t.in"]
+        part = store.read("r.s")
+        assert (part.status, part.paused_step_id, part.part_of) == ("paused", "g", "r")
+        assert (part.workflow_name, part.completed_steps) == ("kid", ["k1"])
+        assert [step["id"] for step in part.workflow_definition["steps"]] == ["k1", "g"]
+        assert part.state["k"] == "k1"
+        assert part.state["token"].startswith("<REDACTED:")
+        assert (store.read("r.t.in").status, store.read("r.t.in").part_of) == ("success", "r")
+        assert store.read("r").part_of is None
+        await decide(store, {"s.g": "approved"})
+        assert store.read("r.s").status == "success"
+
+    run_virtual(main)
+
+
+def test_a_child_that_is_cut_short_leaves_the_checkpoint_to_its_parent(store: FileCheckpointer) -> None:
+    """SW-6: by the parent's money here; one that is over its own money has ended by itself."""
+
+    async def main() -> None:
+        steps = [ask("k1"), ask("k2", "k1")]
+        await run(store, flow(sub("s", steps=steps), config={"budget_usd": 0.4}))
+        assert store.run_ids() == ["r"]
+        await run(store, flow(sub("s", steps=steps, child={"config": {"budget_usd": 0.4}})))
+        assert store.run_ids() == ["r", "r.s"]
+        assert store.read("r.s").status == "budget_exceeded"
+
+    run_virtual(main)
+
+
+def test_steps_with_odd_names_have_checkpoints_too(store: FileCheckpointer) -> None:
+    """SW-6: a name that no file should have is replaced, and stays unlike others."""
+
+    async def main() -> None:
+        await run(store, flow(sub("größe", steps=[ask("k")]), sub("a-b", steps=[ask("k")])))
+        parts = [run_id for run_id in store.run_ids() if run_id != "r"]
+        assert parts[0] == "r.a-b"
+        assert parts[1].startswith("r.gr__e-")
+        assert [step["id"] for step in store.read(parts[1]).workflow_definition["steps"]] == ["k"]
+
+    run_virtual(main)

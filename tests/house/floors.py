@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("F4a", ("agentloom.core", "agentloom.checkpointing", "agentloom.durable")),
     ("F4b", ("agentloom.steps", "agentloom.core.keeping")),
     ("F4c", ("agentloom.core.engine", "agentloom.core.dsl")),
-    ("F5", ("agentloom_lsp",)),
+    ("F5", ("agentloom_lsp", "agentloom.callbacks")),
     ("F6", ("agentloom.cli",)),
     ("the door", ("agentloom.__main__",)),
 )
@@ -70,7 +70,9 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "rich": ("agentloom.cli",),
     "pydantic": ("agentloom.model", "agentloom.tools"),
     "jsonschema": ("agentloom.analysis.rules", "agentloom.tools"),
-    "anyio": ("agentloom.core", "agentloom.steps", "agentloom.providers", "agentloom.tools", "agentloom.cli"),
+    "anyio": ("agentloom.core", "agentloom.steps", "agentloom.providers", "agentloom.tools", "agentloom.callbacks", "agentloom.cli"),
+    "starlette": ("agentloom.callbacks",),
+    "uvicorn": ("agentloom.callbacks",),
     "dbos": ("agentloom.durable",),
 }
 
