@@ -61,6 +61,7 @@ def entrance(note: str | None = None) -> str:
     return _whole(
         "Approvals",
         f'<form class="box" method="post" action="/login">{said}<label for="token">Token</label>'
+        '<input name="username" value="approvals" autocomplete="username" hidden>'
         '<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>'
         '<button class="yes">Sign in</button></form>',
     )

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import anyio
@@ -78,7 +78,8 @@ async def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
             inner.start_soon(_heed_signals, server)
             inner.start_soon(decisions.keep_time)
             ready(url)
-            await server.serve([listening])
+            with closing(listening):
+                await server.serve([listening])
             # What was promised with a 202 is carried out, or left behind as a run that can be resumed.
             await decisions.stop(settings.grace)
             inner.cancel_scope.cancel()
