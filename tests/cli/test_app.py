@@ -138,7 +138,7 @@ def test_commands_are_what_is_there(root: Path) -> None:
     """The list names modules that exist, each with a command of its name."""
     context = app.make_context("agentloom", ["info"])
     for name in NAMES:
-        assert (root / "agentloom" / "cli" / f"{name}.py").is_file()
+        assert (root / "agentloom" / "cli" / f"{name.replace('-', '_')}.py").is_file()
         assert app.get_command(context, name) is not None
     assert app.get_command(context, "render") is None
     assert processors() <= (os.cpu_count() or 1)
