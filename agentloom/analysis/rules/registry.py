@@ -133,6 +133,9 @@ RULES: tuple[Rule, ...] = (
     _rule("AL209", "branch-never-chosen", W, "document", routers.branch_never_chosen),
     _rule("AL210", "router-without-default", W, "document", routers.router_without_default, True),
     _rule("AL211", "unreachable-condition", W, "step", routers.unreachable_condition),
+    _rule(
+        "AL212", "join-never-runs", W, "document", "joining.join_never_runs", gate=gates.has("conditions", "default")
+    ),
     _rule("AL301", "expression-syntax", E, "step", expressions.expression_syntax, True),
     _rule("AL302", "forbidden-expression", E, "step", expressions.forbidden_expression),
     _rule("AL303", "unknown-name", E, "step", expressions.unknown_name, True),
