@@ -103,6 +103,24 @@ def test_twenty_quick_edits_and_a_close(peer: Local) -> None:
     assert sorted(peer.publishes(URI)) == peer.publishes(URI)
 
 
+def test_answers_do_not_wait_for_a_pause() -> None:
+    """Editor case: 20 keystrokes queue seconds of work. A hover meanwhile is answered at once, about the text as it is by then.
+
+    The pause that diagnostics wait for is a minute here; 500 steps, twenty edits, a hover after each.
+    """
+    text = H + "".join(A.replace("id: a", f"id: s{number}") for number in range(500))
+    with Local() as peer:
+        peer.initialize(initializationOptions={"debounce": 60_000})
+        peer.open(URI, text)
+        assert peer.published(URI, 1) == []
+        for number in range(20):
+            peer.change(URI, "x", 2, 8, 2, 8)
+            place = {"textDocument": {"uri": URI}, "position": {"line": 2, "character": 8}}
+            assert f"`{'x' * (number + 1)}s0`" in str(peer.request("textDocument/hover", place)["contents"])
+        assert peer.publishes(URI) == [1]
+        assert peer.leave() == 0
+
+
 def test_closing_takes_diagnostics_back(peer: Local) -> None:
     """A closed document has no diagnostics, also when it is closed before it was ever checked."""
     peer.open(URI, BAD)
