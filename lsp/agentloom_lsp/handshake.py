@@ -92,7 +92,7 @@ def capabilities(client: Client) -> dict[str, Any]:
         every: list[dict[str, Any]] = [
             {"scheme": "file", "pattern": {"glob": "**", "matches": kind}} for kind in ("file", "folder")
         ]
-        said["workspace"]["fileOperations"] = {"willRename": {"filters": every}}
+        said["workspace"].setdefault("fileOperations", {})["willRename"] = {"filters": every}
     return said
 
 

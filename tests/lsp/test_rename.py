@@ -149,9 +149,10 @@ def test_files_that_move(tmp_path: Path) -> None:
     parent = H + "  - {id: s, type: subworkflow, workflow_path: './c.loom.yaml'}\n"
     (tmp_path / "c.loom.yaml").write_text(H + A)
     (tmp_path / "p.loom.yaml").write_text(parent)
-    asking = {**FULL, "workspace": {**FULL["workspace"], "fileOperations": {"willRename": True}}}
+    asking = {**FULL, "workspace": {**FULL["workspace"], "fileOperations": {"willRename": True, "didDelete": True}}}
     with Local() as peer:
         said = peer.initialize(asking, folder=tmp_path)["capabilities"]["workspace"]["fileOperations"]
+        assert sorted(said) == ["didDelete", "willRename"]
         kinds = [told["pattern"]["matches"] for told in said["willRename"]["filters"]]
         assert kinds == ["file", "folder"]
         old, new = (tmp_path / "c.loom.yaml").as_uri(), (tmp_path / "my parts" / "d.loom.yaml").as_uri()
