@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from agentloom.analysis.analyze import analyze
+from agentloom.analysis.context import Context
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.fixing import errors_of
+from agentloom.analysis.settings import Settings
 from agentloom.diagnostics import apply_edits
 from agentloom.ide.offers import Offer, offers
 from agentloom.ide.results import NewFile, Refusal, TextEdits
 from agentloom.syntax.reader import read as read_tree
-from agentloom.text import Span
+from agentloom.text import Source, Span
 from tests.analysis.checking import A, H, check
 from tests.conftest import ROOT
 from tests.ide.marked import cut
@@ -122,6 +125,33 @@ def done(marked: str, title: str) -> str | None:
             assert isinstance(change, TextEdits)
             return apply_edits(text, change.edits)
     return None
+
+
+@pytest.mark.parametrize(
+    ("marked", "title", "after"),
+    [
+        ('system_prompt: "H¦i.\\n"\n', "block text", "system_prompt: |\n  Hi.\n"),
+        ("system_prompt: |-\n  H¦i.\n", "on one line", "system_prompt: Hi.\n"),
+        ("system_prompt: Hi.\ntools: [¦file_read]\n", "a line for each", "system_prompt: Hi.\ntools:\n  - file_read\n"),
+    ],
+)
+def test_agent_files_stay_agent_files(marked: str, title: str, after: str) -> None:
+    """What is made of an agent's file is read as one, too: it isn't refused for having no steps."""
+    text, offset = cut("name: helper\n" + marked)
+    document = analyze(Source("helper.agent.yaml", text), Context(Settings()), None, "agent")
+    (offer,) = [o for o in offers(document, Span(offset, offset), ("rewrite",)) if title in o.title]
+    (change,) = offer.changes()
+    assert isinstance(change, TextEdits)
+    assert apply_edits(text, change.edits) == "name: helper\n" + after
+
+
+def test_a_retry_block_needs_a_place() -> None:
+    """In braces that aren't closed yet there is none; the action says so instead of doing nothing."""
+    document = check(H + "  - {id: a, type: tool, tool_name: shell_com")
+    at = len(H) + 8
+    (offer,) = [o for o in offers(document, Span(at, at), ("rewrite",)) if "retry" in o.title]
+    with pytest.raises(Refusal, match="no place for"):
+        offer.changes()
 
 
 B = A.replace("id: a", "id: b")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentloom.analysis.analyze import analyze
-from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.document import FileKind, WorkflowDocument
 from agentloom.diagnostics import Diagnostic, Edit, Severity, apply_edits
 from agentloom.ide.results import Changes, NewFile, Refusal, TextEdits
 from agentloom.syntax.values import plain_value
@@ -32,7 +32,7 @@ def after(
     """
     source = document.source
     files = {file.path: file.text for file in made}
-    result = _analyze(document, Source(source.uri, apply_edits(source.text, edits)), files)
+    result = _analyze(document, Source(source.uri, apply_edits(source.text, edits)), files, document.kind or "workflow")
     found = list(result.diagnostics)
     for path, text in files.items():
         found.extend(_analyze(document, Source(str(path), text), files).diagnostics)
@@ -56,7 +56,9 @@ def rewritten(document: WorkflowDocument, edits: tuple[Edit, ...]) -> Changes:
     return (TextEdits(document.source, edits),)
 
 
-def _analyze(document: WorkflowDocument, source: Source, files: Mapping[Path, str]) -> WorkflowDocument:
+def _analyze(
+    document: WorkflowDocument, source: Source, files: Mapping[Path, str], kind: FileKind = "workflow"
+) -> WorkflowDocument:
     context = document.context
 
     def read_text(path: Path) -> str:
@@ -65,4 +67,4 @@ def _analyze(document: WorkflowDocument, source: Source, files: Mapping[Path, st
     def exists(path: Path) -> bool:
         return path in files or context.exists(path)
 
-    return analyze(source, replace(context, read_text=read_text, exists=exists), kind="workflow")
+    return analyze(source, replace(context, read_text=read_text, exists=exists), kind=kind)

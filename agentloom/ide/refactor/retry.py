@@ -32,7 +32,8 @@ def can_be_retried(document: WorkflowDocument, step: Step) -> bool:
 def add_retry(document: WorkflowDocument, owner: WorkflowDocument, step: Step) -> Changes:
     """Return the edits that add the block; ``owner`` is the document itself, or that of a workflow in place that holds the step.
 
-    Raises ``Refusal`` when the result would have a fault, such as waits that can't fit."""
+    Raises ``Refusal`` when the result would have a fault, such as waits that can't fit, and when the step's end can't be told.
+    """
     made = tuple(edit._replace(span=edit.span.shift(step.base)) for edit in _edits(owner, step))
     if not made:
         raise Refusal("the step isn't complete, so there is no place for the block yet")
