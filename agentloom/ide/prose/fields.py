@@ -15,12 +15,12 @@ from agentloom.model.catalogue import STEP, Block, Field, Shape, catalogue
 PAGE = "https://github.com/agentloom/agentloom/blob/main/docs/workflow-files.md"
 
 _TYPES = {
-    "string": "text",
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "true or false",
-    "object": "mapping",
-    "array": "list",
+    "string": ("text", "texts"),
+    "integer": ("whole number", "whole numbers"),
+    "number": ("number", "numbers"),
+    "boolean": ("true or false", "truth values"),
+    "object": ("mapping", "mappings"),
+    "array": ("list", "lists"),
 }
 _HEADINGS = {"workflow": "A workflow file", "agent": "An agent file", STEP: "Keys of every step"}
 
@@ -70,16 +70,20 @@ def page_of(block: Block, key: str | None = None) -> Link:
 
 def type_words(shape: Shape) -> str:
     """Return what a value may be, in a few words; that null is allowed besides needs none."""
+    return _words(shape, False)
+
+
+def _words(shape: Shape, several: bool) -> str:
+    """Return the words for one value or for several of its kind."""
     if shape.any_of:
-        return " or ".join(dict.fromkeys(type_words(each) for each in shape.any_of))
+        return " or ".join(dict.fromkeys(_words(each, several) for each in shape.any_of))
     if shape.block is not None:
-        return "mapping"
+        return _TYPES["object"][several]
     if shape.item is not None:
-        inner = type_words(shape.item)
-        return f"list of {inner}s" if inner in _TYPES.values() and " or " not in inner else f"list: each {inner}"
+        return f"{_TYPES['array'][several]} of {_words(shape.item, True)}"
     if shape.values is not None and shape.values != Shape():
-        return f"mapping: each value {type_words(shape.values)}"
-    return " or ".join(_TYPES[each] for each in shape.types if each != "null") or "anything"
+        return f"{_TYPES['object'][several]} of {_words(shape.values, True)}"
+    return " or ".join(_TYPES[each][several] for each in shape.types if each != "null") or "anything"
 
 
 def limits(shape: Shape) -> Iterator[str]:
