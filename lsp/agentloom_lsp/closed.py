@@ -129,8 +129,7 @@ class Closed:
                 return kept.document
             if not known.checked.ours:
                 return None
-        values = known.values if known is not None else None  # what was made of the same document before
-        known, document = self._check(key, values)
+        known, document = self._check(key)
         if known is not None and document is not None:
             self._keep(key, _Kept(known, document, _weight(document)), passing)
         return document
@@ -143,9 +142,7 @@ class Closed:
         changed = any(self._workspace.stamp(file) != stamp for file, stamp in known.stamps.items())
         return None if changed else known
 
-    def _check(
-        self, key: _Key, values: dict[Callable[..., Any], Any] | None = None
-    ) -> tuple[_Known | None, WorkflowDocument | None]:
+    def _check(self, key: _Key) -> tuple[_Known | None, WorkflowDocument | None]:
         self._drop(key)
         settings, own = self._workspace.settings(key.path), self._workspace.stamp(key.path)
         try:
@@ -162,7 +159,7 @@ class Closed:
         stamps.update(memory.listed)
         stamps[key.path] = own
         small = replace(checked, source=Source(source.uri, ""), document=None)
-        known = self._known[key] = _Known(settings, stamps, small, values or {})
+        known = self._known[key] = _Known(settings, stamps, small)
         return known, checked.document
 
     def _keep(self, key: _Key, kept: _Kept, passing: bool) -> None:

@@ -121,8 +121,9 @@ def guarded(session: Session, request: Request) -> Callable[[Any], Awaitable[Any
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Not this request was called off, but the check that it waited for: the document is closed.
-            return request.empty
+            return (
+                request.empty
+            )  # not this request was called off, but the check that it waited for: the document is closed
         except (Exception, SystemExit) as error:
             session.log_once(request.method, error)
             return request.empty

@@ -534,6 +534,14 @@ def test_keys_of_the_state_that_nobody_writes() -> None:
     assert labels(text) == ["lang"]
 
 
+def test_results_in_a_text_without_its_quotes() -> None:
+    """The closing quote comes with the end of the path: behind `steps.` the path goes on."""
+    found = item_of(USE + "    prompt: {state.¦\n", "steps")
+    assert (found.edit.text, found.additional, found.retrigger) == ("steps.", (), True)
+    after = item_of(USE + "    prompt: {state.steps.¦\n", "classify.output")
+    assert after.edit.text == 'classify.output}"'
+
+
 # ── files ──
 
 
@@ -561,7 +569,10 @@ def test_files(tmp_path: Path) -> None:
     assert line(sub + "parts/¦\n", "c d.loom.yaml", here) == "    workflow_path: parts/c d.loom.yaml"
     assert labels(sub + "parts/../¦\n", here)[0] == "b.loom.yaml"
     assert labels(sub + "nowhere/¦\n", here) == []
-    assert "x.agent.yaml" in labels(HEAD + "  - id: s\n    type: agent\n    agent: ¦\n", here)
+    agents = [
+        label for label in labels(HEAD + "  - id: s\n    type: agent\n    agent: ¦\n", here) if label.endswith("l")
+    ]
+    assert agents == ["x.agent.yaml", "other.yaml"]
     assert "rec.json" in labels(HEAD.replace("model: gpt", "responses_file: ¦, model: gpt"), here)
     assert "notes.txt" in labels(USE + "    prompt: hi\n    attachments: [{source: ¦}]\n", here)
     assert labels(sub + "¦\n") == []

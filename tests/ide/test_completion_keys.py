@@ -240,6 +240,47 @@ def test_anchors_behind_an_asterisk() -> None:
     assert labels("x: &slow {timeout: 3}\ny: &fast {timeout: 1}\n" + H + "  - <<: *¦\n") == ["*fast", "*slow"]
 
 
+ANCHORS = (
+    "a: &map {timeout: 3}\nb: &below\n  timeout: 3\nc: &list [a]\nd: &lines\n  - a\ne: &text hi\nf: &long |\n  a: b\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("depends_on: *¦", ["*lines", "*list"]),
+        ("depends_on: [*¦]", ["*long", "*text"]),
+        ("output: *¦", ["*long", "*text"]),
+        ("retry: *¦", ["*below", "*map"]),
+        ("<<: *¦", ["*lines", "*list", "*below", "*map"]),
+    ],
+)
+def test_anchors_of_another_kind_are_no_values(written: str, names: list[str]) -> None:
+    """An alias for a mapping is not offered where a list has to stand, and so on."""
+    assert [label for label in labels(ANCHORS + H + A + f"    {written}\n") if label.startswith("*")] == names
+
+
+def test_a_value_comes_before_the_block_that_may_stand_for_it() -> None:
+    """What most people mean is first in the list."""
+    assert labels(H + A + "    tool_choice: ¦") == ["auto", "required", "none", "name"]
+
+
+@pytest.mark.parametrize("item", ["  - id: b\n    type: subworkflow\n    ¦\n", "  - {id: b, type: subworkflow, ¦}\n"])
+def test_a_workflow_in_place_begins_with_a_step(item: str) -> None:
+    """Its list of steps isn't a blank to be filled in, which no text can stand for."""
+    found = next(item for item in offered(H + A + item) if item.label == "workflow_inline")
+    assert "type: llm_call" in found.edit.text
+
+
+def test_what_is_said_beside_keys_and_snippets_is_english() -> None:
+    """Lists are of texts and mappings, and what is inserted is named."""
+    found = {item.label: item.detail for item in offered(H + A + "    ¦\n")}
+    assert (found["depends_on"], found["tools"]) == ("list of texts", "list of mappings")
+    assert {item.label: item.detail for item in offered("¦")}["agents"] == "mapping of texts or mappings"
+    routes = offered(H + A + "  - id: r\n    type: router\n    conditions:\n      - ¦\n")
+    assert [item.detail for item in routes if item.label == "condition"] == ["insert a whole condition"]
+
+
 # ── step ids ──
 
 CHAIN = H + A + B + "    depends_on: [a]\n" + A.replace("id: a", "id: c") + "    depends_on: [b]\n"

@@ -10,6 +10,8 @@ from agentloom.model.catalogue import STEP, Field, Shape, catalogue
 
 OFFERED = frozenset({"ref", "model", "file", "state_read", "expression"})
 """Marks of texts whose values can be completed."""
+FIRST_STEP = {"id": Blank("step_1"), "type": "llm_call", "prompt": Blank("Say hello."), "output": Blank("reply")}
+"""What a workflow begins with."""
 
 
 class Beginning(NamedTuple):
@@ -79,7 +81,12 @@ def needed(shape: Shape, propose: Propose) -> dict[str, Any]:
     if shape.any_of or shape.block is None or shape.block == STEP:
         return {}
     fields = catalogue().blocks[shape.block].fields.values()
-    return {field.name: first_value(field, propose, True) for field in fields if field.required}
+    return {field.name: _needed_value(field, propose) for field in fields if field.required}
+
+
+def _needed_value(field: Field, propose: Propose) -> Any:
+    item = field.shape.item
+    return [FIRST_STEP] if item is not None and item.block == STEP else first_value(field, propose, True)
 
 
 def first_value(field: Field, propose: Propose, filled: bool = False) -> Blank:

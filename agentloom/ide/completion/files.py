@@ -25,6 +25,8 @@ _SUFFIXES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "attachment": ((), ("",)),
     "any": ((), ("",)),
 }
+# Names that tell that a file is of another kind.
+_OTHERS = {"workflow": _AGENTS, "agent": _WORKFLOWS}
 
 
 def applies(where: Where) -> bool:
@@ -63,5 +65,5 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
         elif lower.endswith(likely) and likely:
             if not (mark.of == "workflow" and base / name == Path(os.path.abspath(home))):
                 yield Item(name, "file", spell(where, written), "", rank=4, filter=written)
-        elif possible and lower.endswith(possible) and not (mark.of == "workflow" and lower.endswith(_AGENTS)):
+        elif possible and lower.endswith(possible) and not lower.endswith(_OTHERS.get(mark.of, ())):
             yield Item(name, "file", spell(where, written), "", rank=5, filter=written)

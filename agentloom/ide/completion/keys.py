@@ -22,6 +22,8 @@ from agentloom.syntax.quoting import quote
 from agentloom.text import Span
 
 MERGED, REQUIRED, USUAL, OTHER = 8, 1, 2, 3
+BLOCK = 2
+"""How much later keys come where a single value may stand, too."""
 NEAR = 10
 """Steps above and below in which it is looked how a list is written."""
 
@@ -113,6 +115,8 @@ def _added(where: Where, block: Block, field: Field, rank: int, layout: Layout, 
     names = item is not None and item.block is None and not item.any_of
     in_line = names and _in_line_beside(where, field.name)
     begun = begin(field, Writer(layout), column, where.flow, propose, in_line)
+    if where.kind == "value":
+        rank += BLOCK  # after what may be chosen in its place
     quotes = {"double": '"', "single": "'"}.get(where.style, "")
     written = opening(where, layout) + field.name + quotes + ":" + begun.text + closing(where)
     found = _item(where, block, field, rank, written, begun)

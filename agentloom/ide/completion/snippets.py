@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.ide.completion.beginnings import needed
+from agentloom.ide.completion.beginnings import FIRST_STEP, needed
 from agentloom.ide.completion.items import Item
 from agentloom.ide.completion.keys import closing, line_column, placed
 from agentloom.ide.completion.known_names import Propose, proposals
@@ -17,8 +17,6 @@ from agentloom.model.catalogue import STEP, Block, Field, Shape, catalogue
 from agentloom.model.snippets import STEP_SNIPPETS
 
 STEPS, OTHERS = 0, 1
-FIRST_STEP = {"id": Blank("step_1"), "type": "llm_call", "prompt": Blank("Say hello."), "output": Blank("reply")}
-"""What a workflow begins with."""
 
 
 def applies(where: Where) -> bool:
@@ -93,7 +91,7 @@ def _whole(where: Where, layout: Layout, label: str, data: Mapping[str, Any], bl
     braces = Writer(layout).flow(data)
     in_line = f" [{braces}]" if where.kind == "value" else placed(where, glue + braces)[0].text
     return Item(
-        label, "snippet", edit, "insert a whole step" if rank == STEPS else "insert",
+        label, "snippet", edit, f"insert a whole {'step' if rank == STEPS else label}",
         ("block", block.name), rank, snippet=True, additional=extra, in_line=in_line,
     )  # fmt: skip
 

@@ -60,7 +60,7 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
         if ids:
             continue  # a step's result is read by `output` and `status`, which follow
         edit = _edit(span, path, written + ("." if results else _close(reference)))
-        edit, quotes = _quoted(where, edit)
+        edit, quotes = (edit, ()) if results else _quoted(where, edit)  # the quotes come with what ends the path
         yield Item(
             label=written,
             kind="state",

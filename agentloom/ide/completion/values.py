@@ -15,6 +15,9 @@ from agentloom.ide.results import Project
 from agentloom.model.catalogue import Shape
 
 _ANCHOR = re.compile(r"&([^\s,\[\]{}]+)")
+_GAP = re.compile(r"(?:[ \t]|!\S*|#[^\r\n]*)*([\r\n](?:[ \t\r\n]|#[^\r\n]*)*)?")
+_LIST = re.compile(r"\[|-(?:[ \t]|(?=[\r\n]|\Z))")
+_KEY = re.compile(r"\?[ \t]|(?:\"(?:[^\"\\\r\n]|\\.)*\"|'[^'\r\n]*'|[^\s\"'#\[\]{}|>][^\r\n]*?)[ \t]*:(?:\s|\Z)")
 MOST_ANCHORS = 200
 
 
@@ -91,9 +94,28 @@ def anchors(where: Where, project: Project | None = None) -> Iterator[Item]:
     while at >= 0 and len(seen) < MOST_ANCHORS:
         found = _ANCHOR.match(source, at)
         stands = source[at - 1 : at] in ("", " ", "\t", "\n", "[", "{", ",")
-        if found is not None and stands and found[1] not in seen:
+        if found is not None and stands and found[1] not in seen and _fits(where, source, found.end()):
             seen.add(found[1])
             line_end = re.compile(r"\r|\n|\Z").search(source, at)
             shown = source[found.end() : line_end.start() if line_end else None].strip()
             yield Item(f"*{found[1]}", "reference", Edit(where.span, f"*{found[1]}"), shown[:60], rank=1)
         at = source.rfind("&", 0, at)
+
+
+def _fits(where: Where, source: str, at: int) -> bool:
+    """Tell whether what an anchor marks, which begins behind ``at``, is of a kind that may stand at the cursor."""
+    shape = where.shape
+    if where.name == "<<" or shape is None:
+        allowed = {"object", "array"} if where.name == "<<" else set()
+    else:
+        allowed = {name for each in shape.any_of or (shape,) for name in each.types}
+    if not allowed or any(not each.types for each in (shape.any_of if shape is not None else ())):
+        return True
+    gap = _GAP.match(source, at)
+    start = gap.end() if gap is not None else at
+    below = gap is not None and gap[1] is not None
+    if source.startswith("{", start) or (below and _KEY.match(source, start)):
+        return "object" in allowed
+    if source.startswith("[", start) or (below and _LIST.match(source, start)):
+        return "array" in allowed
+    return bool(allowed - {"object", "array", "null"})
