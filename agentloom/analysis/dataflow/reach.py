@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple, Self
 
 from agentloom.analysis.dataflow.declared import Declared, declared, key_of
@@ -12,6 +13,9 @@ from agentloom.analysis.dataflow.shapes import Loss, Reaching, Writer
 from agentloom.analysis.dataflow.tables import STEPS, Key, Tables, bits, tables_of
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.language.paths import Part
+
+MOST_NAMED = 50
+"""Writers of one path that are named; a file that has more is told about those."""
 
 _DECISIONS = "_approval"
 # What the result of a step has under `steps.<id>`.
@@ -199,7 +203,7 @@ class Reach:
             return Reaching("sometimes", writers, loss=loss, guarded=guarded)
         if at is None:
             return Reaching("always", writers)
-        fails = tuple(tables.steps[n].id or "" for n in bits(possible))
+        fails = tuple(tables.steps[n].id or "" for n in islice(bits(possible), MOST_NAMED))
         return Reaching("sometimes", writers, loss=Loss(fails=fails), guarded=guarded)
 
     def _out_of_reach(
@@ -297,8 +301,11 @@ class Reach:
     def _named(self, mask: int, parts: tuple[Part, ...], upstream: int) -> tuple[Writer, ...]:
         """Return steps as writers of a path, upstream ones first, then in the order of the file."""
         tables, key = self.tables, key_of(parts)
-        found = [Writer(tables.steps[at], key, tables.layer[at], True) for at in bits(mask & upstream)]
-        found.extend(Writer(tables.steps[at], key, tables.layer[at], False) for at in bits(mask & ~upstream))
+        found = [
+            Writer(tables.steps[at], key, tables.layer[at], True) for at in islice(bits(mask & upstream), MOST_NAMED)
+        ]
+        rest = islice(bits(mask & ~upstream), MOST_NAMED - len(found))
+        found.extend(Writer(tables.steps[at], key, tables.layer[at], False) for at in rest)
         return tuple(found)
 
 

@@ -11,6 +11,10 @@ MOST_TRIES = 400
 """Decisions tried in one search; what takes more is not told."""
 
 
+MOST_LOOKS = 40_000
+"""Looks at a writer in all searches of one document: what comes after that isn't told."""
+
+
 class Pick(NamedTuple):
     """A router and what it picks. ``loses`` is the step that doesn't run because of that."""
 
@@ -75,6 +79,9 @@ def _ways_past(
 ) -> tuple[Literal["runs", "gone", "open"], list[tuple[int, int, int]]]:
     """Tell whether a step runs whatever is still open, doesn't run at all, or which decisions keep it from running."""
     choices: list[tuple[int, int, int]] = []
+    tables.spent += 1
+    if tables.spent > MOST_LOOKS:
+        raise TooMany
     for edge in bits(tables.needed[writer]):
         router, target = tables.edges[edge]
         ways = tables.routers[router]

@@ -68,6 +68,7 @@ class Tables:
     dead: int = 0
     unsure: int = 0
     children: int = 0
+    spent: int = 0
     sure: dict[int, Facts] = field(default_factory=dict)
     unread: tuple[tuple[Facts, ...], tuple[int, ...]] | None = None
 
@@ -120,6 +121,7 @@ def _still_true(before: Tables, document: WorkflowDocument) -> bool:
             return False
     if len(before.sure) > len(document.steps) + 100:  # facts of texts that are gone
         before.sure = {id(step.facts): step.facts for step in document.steps if id(step.facts) in before.sure}
+    before.spent = 0
     before.document = document
     before.steps = tuple(document.by_id.values())
     return True

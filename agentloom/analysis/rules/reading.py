@@ -13,7 +13,7 @@ from agentloom.language.paths import Part
 from agentloom.text import Span
 
 SHOWN = 5
-"""Names listed in one message."""
+"""Names listed in one message, and places on one route."""
 
 
 class Doubtful(NamedTuple):
@@ -136,7 +136,7 @@ def walk(flow: Flow, loss: Loss) -> tuple[Related, ...]:
     else:
         found = flow.document
     path = str(found.path) if found.source is not flow.document.source and found.path is not None else None
-    for pick in loss.picks:
+    for pick in loss.picks[:SHOWN]:
         router = found.by_id.get(pick.router)
         if router is None:
             continue
