@@ -129,7 +129,8 @@ class Closed:
                 return kept.document
             if not known.checked.ours:
                 return None
-        known, document = self._check(key)
+        values = known.values if known is not None else None  # what was made of the same document before
+        known, document = self._check(key, values)
         if known is not None and document is not None:
             self._keep(key, _Kept(known, document, _weight(document)), passing)
         return document
@@ -142,7 +143,9 @@ class Closed:
         changed = any(self._workspace.stamp(file) != stamp for file, stamp in known.stamps.items())
         return None if changed else known
 
-    def _check(self, key: _Key) -> tuple[_Known | None, WorkflowDocument | None]:
+    def _check(
+        self, key: _Key, values: dict[Callable[..., Any], Any] | None = None
+    ) -> tuple[_Known | None, WorkflowDocument | None]:
         self._drop(key)
         settings, own = self._workspace.settings(key.path), self._workspace.stamp(key.path)
         try:
@@ -159,7 +162,7 @@ class Closed:
         stamps.update(memory.listed)
         stamps[key.path] = own
         small = replace(checked, source=Source(source.uri, ""), document=None)
-        known = self._known[key] = _Known(settings, stamps, small)
+        known = self._known[key] = _Known(settings, stamps, small, values or {})
         return known, checked.document
 
     def _keep(self, key: _Key, kept: _Kept, passing: bool) -> None:

@@ -121,9 +121,8 @@ def guarded(session: Session, request: Request) -> Callable[[Any], Awaitable[Any
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            return (
-                request.empty
-            )  # not this request was called off, but the check that it waited for: the document is closed
+            # Not this request was called off, but the check that it waited for: the document is closed.
+            return request.empty
         except (Exception, SystemExit) as error:
             session.log_once(request.method, error)
             return request.empty
