@@ -70,6 +70,7 @@ class Decisions:
         self._claimed: set[str] = set()
         self._processes: dict[str, Process] = {}
         self._idle = anyio.Event()
+        self._patience = anyio.CancelScope()
         self._reading = anyio.Lock()
         self._environment = _environment(callback_url)
         self._tried: dict[tuple[str, str], float] = {}
@@ -91,6 +92,8 @@ class Decisions:
         if self.stopping:
             raise Stopping("the server is shutting down")
         if run_id in self._claimed:
+            if not self.runs.store.path(run_id).exists():
+                raise KeyError(run_id)
             raise NotTaken(f"run `{run_id}` is just being decided")
         self._claimed.add(run_id)
         try:
@@ -128,7 +131,8 @@ class Decisions:
     async def stop(self, grace: float) -> None:
         """Take nothing more, wait for the runs under way, and end those that take longer: they keep a checkpoint."""
         self.stopping = True
-        with anyio.move_on_after(grace):
+        with self._patience:
+            self._patience.deadline = anyio.current_time() + grace
             await self._until_idle()
         for process in self._processes.values():
             _signal(process, signal.SIGTERM)
@@ -137,6 +141,10 @@ class Decisions:
         for process in self._processes.values():  # their journals are what a resume goes on with
             _signal(process, signal.SIGKILL)
         await self._until_idle()
+
+    def hurry(self) -> None:
+        """Wait for the runs no longer."""
+        self._patience.cancel()
 
     async def _until_idle(self) -> None:
         while self._claimed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -11,9 +12,14 @@ from typing import Any, NamedTuple
 from agentloom.checkpointing.base import CheckpointData
 from agentloom.checkpointing.files import SUFFIX, FileCheckpointer, is_run_id
 from agentloom.core.definition import definition_below
+from agentloom.core.events import cut
 from agentloom.core.keeping import paused_run
 from agentloom.durable.journal import SUFFIX as JOURNAL
 from agentloom.errors import CheckpointSchemaError
+
+MOST_OUTPUTS = 10
+OUTPUT_CHARACTERS = 2000
+"""How much is kept of what the steps gave: the last of them, and the beginnings of long ones."""
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +27,7 @@ log = logging.getLogger(__name__)
 class Paused(NamedTuple):
     """A run that waits. ``step_id`` is the gate's path, ``since`` and ``due`` when it began to wait and when its time is over.
 
-    ``deadline`` is the earliest ``due`` of all its gates. ``finished`` are the outputs of its finished steps, without secrets, for people.
+    ``deadline`` is the earliest ``due`` of all its gates. ``finished`` are the outputs of its last finished steps, without secrets, for people.
     """
 
     run_id: str
@@ -31,7 +37,7 @@ class Paused(NamedTuple):
     since: datetime | None
     due: datetime | None
     deadline: datetime | None
-    finished: tuple[tuple[str, Any], ...]
+    finished: tuple[tuple[str, str], ...]
 
 
 class Stamp(NamedTuple):
@@ -114,26 +120,20 @@ def paused_of(data: CheckpointData) -> Paused:
         _time(data.paused_since.get(gate, "")),
         dues.get(gate),
         min(dues.values(), default=None),
-        tuple(_finished(data)),
+        tuple(_finished(data))[-MOST_OUTPUTS:],
     )
 
 
-def _finished(data: CheckpointData) -> Iterator[tuple[str, Any]]:
+def _finished(data: CheckpointData) -> Iterator[tuple[str, str]]:
     for results in (data.step_results, data.inside):
         for name, result in results.items():
             if result.get("status") == "success":
                 yield name, _short(result.get("output"))
 
 
-def _short(value: Any, limit: int = 2000) -> str:
-    from agentloom.core.events import cut
-
-    shown = cut(value, limit)
-    if isinstance(shown, str):
-        return shown
-    import json
-
-    return json.dumps(shown, ensure_ascii=False, indent=2)
+def _short(value: Any) -> str:
+    shown = cut(value, OUTPUT_CHARACTERS)
+    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, indent=2)
 
 
 def _gate(definition: Mapping[str, Any], path: str) -> Mapping[str, Any]:

@@ -75,7 +75,7 @@ async def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
         )
         server = _Server(config)
         async with anyio.create_task_group() as inner:
-            inner.start_soon(_heed_signals, server)
+            inner.start_soon(_heed_signals, server, decisions)
             inner.start_soon(decisions.keep_time)
             ready(url)
             with closing(listening):
@@ -132,14 +132,15 @@ class _Http(H11Protocol):
             self.transport.close()
 
 
-async def _heed_signals(server: uvicorn.Server) -> None:
-    """Let the first signal end the server in an orderly way, and a second one at once."""
+async def _heed_signals(server: uvicorn.Server, decisions: Decisions) -> None:
+    """Let the first signal end the server in an orderly way; with a second one it waits for no run any more."""
     if sys.platform == "win32":
         return  # there Ctrl-C raises KeyboardInterrupt in the loop
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             if server.should_exit:
-                raise KeyboardInterrupt
+                server.force_exit = True
+                decisions.hurry()
             log.info("shutting down")
             server.should_exit = True
 

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from agentloom.cli import collect_garbage
 from agentloom.cli.stores import checkpointer_of
 from agentloom.errors import UsageError
 
@@ -60,4 +61,5 @@ def command(checkpoint_dir: str | None, host: str, port: int, token: str | None,
     def ready(url: str) -> None:
         print(f"Waiting for decisions about the runs in {store.folder} on {url}", flush=True)
 
+    collect_garbage()
     serve(Settings(store, host, port, token and token.strip(), max_runs, grace), ready)

@@ -180,7 +180,7 @@ async def test_slow_clients_are_let_go(kept: FileCheckpointer, monkeypatch: pyte
 
     enough = anyio.Event()
 
-    async def until_enough(server: Any) -> None:
+    async def until_enough(server: Any, decisions: Any) -> None:
         await enough.wait()
         server.should_exit = True
 

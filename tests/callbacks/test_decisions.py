@@ -224,6 +224,21 @@ def test_when_the_server_is_stopped_its_runs_can_be_resumed(
     assert done(tmp_path) == ["approved"]
 
 
+def test_a_second_signal_waits_for_no_run(
+    serve: StartServer, pause: Pause, kept: FileCheckpointer, tmp_path: Path
+) -> None:
+    """Whoever presses Ctrl-C twice means it; the run keeps a checkpoint all the same."""
+    pause("r1", slow(tmp_path))
+    server = serve("--grace", "3600")
+    assert server.ask("POST", "/approve/r1").status == 202
+    begun(server, tmp_path)
+    server.process.send_signal(signal.SIGINT)
+    server.wait_for("shutting down")
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(60) == 0
+    assert kept.read("r1").status == "cancelled"
+
+
 def test_when_the_server_is_killed_its_runs_go_on(
     serve: StartServer, pause: Pause, kept: FileCheckpointer, tmp_path: Path
 ) -> None:

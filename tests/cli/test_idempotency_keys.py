@@ -39,7 +39,7 @@ class Server(ThreadingHTTPServer):
         self.failures: dict[str, int] = {}
         self.holding = False
         self.stopped = Event()
-        self.arrived = {"/v1/chat/completions": Event(), "/do": Event()}
+        self.arrived = {"/v1/chat/completions": Event(), "/do": Event(), "/hook": Event()}
         self.url = f"http://127.0.0.1:{self.server_port}"
 
 
@@ -131,8 +131,8 @@ def test_after_a_kill_the_same_key_comes_again(here: Path, server: Server, call:
     (here / "flow.yaml").write_text(workflow(server, waits), encoding="utf-8")
     server.holding = True
     child = start("run", "flow.yaml", "--checkpoint", cwd=here, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for arrived in server.arrived.values():
-        assert arrived.wait(30)
+    for path in ("/v1/chat/completions", "/do"):
+        assert server.arrived[path].wait(30)
     while not (here / "keys").exists() or not (here / "keys").read_text().endswith("\n"):
         assert child.poll() is None
     child.send_signal(signal.SIGKILL)
@@ -147,3 +147,25 @@ def test_after_a_kill_the_same_key_comes_again(here: Path, server: Server, call:
     assert len(server.acted) == 2
     first, second = (here / "keys").read_text().split()
     assert first == second
+
+
+def test_after_a_kill_a_webhook_has_the_same_key(here: Path, server: Server, call: Call, start: Any) -> None:
+    """R8: killed while the receiver thinks; the same message comes again. A resume without a decision sends another one."""
+    text = f"""\
+name: hook
+config: {{sandbox: {{allow_internal_webhook_targets: true}}}}
+steps:
+  - {{id: ok, type: approval_gate, notify: {{url: "{server.url}/hook"}}}}
+"""
+    (here / "flow.yaml").write_text(text, encoding="utf-8")
+    server.holding = True
+    child = start("run", "flow.yaml", "--checkpoint", cwd=here, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert server.arrived["/hook"].wait(30)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    server.holding = False
+    for _ in range(2):
+        done = call("resume", "latest", "--json")
+        assert json.loads(done.out)["step_results"]["ok"]["webhook"]["status"] == "delivered"
+    first, second, third = server.keys["/hook"]
+    assert first == second != third
