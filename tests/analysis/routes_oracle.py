@@ -145,6 +145,8 @@ class Route:
     decisions: Mapping[str, int]
     fails: frozenset[str]
     seen: dict[Place, bool] = field(default_factory=dict)
+    failed: bool = False
+    """Whether a step failed, be it a router that found no way out."""
 
 
 class World:
@@ -211,7 +213,12 @@ class World:
             look(prefix + step.id, state)
             real = BY_TYPE["router"].decide
             assert real is not None
-            return StepResult(step.id, "failed", error="no") if prefix + step.id in route.fails else real(step, state)
+            if prefix + step.id in route.fails:
+                found = StepResult(step.id, "failed", error="no")
+            else:
+                found = real(step, state)
+            route.failed |= found.failed
+            return found
 
         class Runner:
             run_id = "run"
@@ -222,6 +229,7 @@ class World:
                     if op.step.type == "subworkflow":
                         settle(op, await self.child(op))
                     elif op.path in route.fails:
+                        route.failed = True
                         settle(op, StepResult(op.step.id, "failed", error="no"))
                     else:
                         settle(op, StepResult(op.step.id, "success", output="text"))

@@ -57,11 +57,19 @@ def test_no_verdict_disagrees_with_the_interpreter(part: int) -> None:
         done += 1
         found = verdicts(dataflow(world.document), "", world)
         seen: dict[tuple[str, tuple[Part, ...]], set[bool]] = {place: set() for place in found}
+        smooth: dict[tuple[str, tuple[Part, ...]], set[bool]] = {place: set() for place in found}
         for route in world.routes():
             for place, value in route.seen.items():
                 seen[place].add(value)
+                if not route.failed:
+                    smooth[place].add(value)
         for place, reaching in found.items():
             told += reaching.certainty != "unknown" and bool(seen[place])
             wrong = disagreement(reaching.certainty, seen[place])
             assert wrong is None, f"seed {seed}: {place} is {reaching.certainty} and {wrong}\n{data}"
+            if reaching.loss is not None and smooth[place] and not reaching.loss.child:
+                # A loss by decisions needs no failure, and one by failures no decision.
+                assert (False in smooth[place]) == bool(reaching.loss.picks), (
+                    f"seed {seed}: {place} {reaching.loss}\n{data}"
+                )
     assert told > done  # most reads are told about
