@@ -115,7 +115,7 @@ class Decisions:
         while not self.stopping:
             began = anyio.current_time()
             now = datetime.now(UTC)
-            for run in await self.waiting():
+            for run in await self._looked():
                 if run.deadline is None or run.deadline > now or run.run_id in self._claimed or self.stopping:
                     continue
                 key = (run.run_id, run.updated_at)
@@ -151,6 +151,13 @@ class Decisions:
             self._idle = anyio.Event()
             await self._idle.wait()
 
+    async def _looked(self) -> list[Paused]:
+        try:
+            return await self.waiting()
+        except Exception:
+            log.exception("the waiting runs can't be listed")
+            return []
+
     async def _find(self, run_id: str) -> Paused:
         found = await anyio.to_thread.run_sync(self.runs.find, run_id)
         if found is None:
@@ -169,7 +176,7 @@ class Decisions:
                 await self._resume(run, decision, claim)
             finally:
                 self._places.release_on_behalf_of(claim)
-        except (AgentLoomError, OSError, KeyError) as failure:
+        except Exception as failure:
             if not claim.settled.is_set():
                 claim.failure = failure if isinstance(failure, AgentLoomError) else Unable(str(failure))
             log.warning("run %s at %s: %s: %s", run.run_id, run.step_id, what, failure)

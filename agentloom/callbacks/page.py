@@ -14,7 +14,7 @@ STYLE = """
 :root { color-scheme: light dark; --line: #d5d8dd; --soft: #5c6470; --card: #fff; --back: #f4f5f7; --text: #1b1f24;
   --yes: #146c43; --no: #b02a37; --note: #e7f1ff; }
 @media (prefers-color-scheme: dark) { :root { --line: #3a404a; --soft: #a2abb8; --card: #1e2228; --back: #15181c;
-  --text: #e6e9ed; --yes: #2a9d68; --no: #d9534f; --note: #1d2f47; } }
+  --text: #e6e9ed; --yes: #1c7c4d; --no: #c0392b; --note: #1d2f47; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 46rem; margin: 0 auto; padding: 2rem 1rem; }
@@ -77,7 +77,7 @@ def _card(run: Paused, csrf: str, now: datetime) -> str:
     if run.since is not None:
         rows.append(("Waits since", f"{run.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC ({_span(run.since, now)})"))
     if run.due is not None:
-        rows.append(("Decides itself", f"{run.due.astimezone(UTC):%Y-%m-%d %H:%M} UTC"))
+        rows.append(("Time is over", f"{run.due.astimezone(UTC):%Y-%m-%d %H:%M} UTC, it then {run.then}"))
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     finished = "".join(
         f"<strong>{escape(name)}</strong><pre>{escape(str(output))}</pre>" for name, output in run.finished

@@ -21,11 +21,14 @@ MOST_OUTPUTS = 10
 OUTPUT_CHARACTERS = 2000
 """How much is kept of what the steps gave: the last of them, and the beginnings of long ones."""
 
+MOST_TOLD = 1000
+
 log = logging.getLogger(__name__)
 
 
 class Paused(NamedTuple):
-    """A run that waits. ``step_id`` is the gate's path, ``since`` and ``due`` when it began to wait and when its time is over.
+    """A run that waits. ``step_id`` is the gate's path, ``since`` and ``due`` when it began to wait and when its time is over, ``then`` what
+    becomes of it.
 
     ``deadline`` is the earliest ``due`` of all its gates. ``finished`` are the outputs of its last finished steps, without secrets, for people.
     """
@@ -36,8 +39,12 @@ class Paused(NamedTuple):
     updated_at: str
     since: datetime | None
     due: datetime | None
+    then: str
     deadline: datetime | None
     finished: tuple[tuple[str, str], ...]
+
+
+THEN: Mapping[Any, str] = {"approve": "is approved", "reject": "is rejected"}
 
 
 class Stamp(NamedTuple):
@@ -54,6 +61,7 @@ class PausedRuns:
     def __init__(self, store: FileCheckpointer) -> None:
         self.store = store
         self._known: dict[str, tuple[Stamp, Paused | None]] = {}
+        self._told: set[str] = set()
 
     def scan(self) -> list[Paused]:
         """Return the runs that wait, the one that waits longest first."""
@@ -71,7 +79,7 @@ class PausedRuns:
         except FileNotFoundError:
             pass
         except OSError as error:
-            log.warning("`%s` can't be read: %s", self.store.folder, error.strerror)
+            self._warn(f"`{self.store.folder}` can't be read: {error.strerror}")
             return []
         for gone in self._known.keys() - seen.keys():
             del self._known[gone]
@@ -90,8 +98,17 @@ class PausedRuns:
 
     def find(self, run_id: str) -> Paused | None:
         """Return a run as it is now, if it waits. Raises ``KeyError``, ``CheckpointSchemaError``."""
-        data = paused_run(self.store, run_id)
-        return None if data is None else paused_of(data)
+        try:
+            data = paused_run(self.store, run_id)
+            return None if data is None else paused_of(data)
+        except (KeyError, CheckpointSchemaError):
+            if not is_run_id(run_id) or not self.store.path(run_id).exists():
+                raise KeyError(run_id) from None
+            raise
+        except Exception as error:  # a file that somebody wrote by hand must not end the server
+            raise CheckpointSchemaError(
+                f"checkpoint `{self.store.path(run_id)}` can't be read: {type(error).__name__}: {error}"
+            ) from error
 
     def _read(self, run_id: str) -> Paused | None:
         try:
@@ -99,8 +116,16 @@ class PausedRuns:
         except KeyError:
             return None
         except CheckpointSchemaError as error:
-            log.warning("%s", error)
+            self._warn(str(error))
             return None
+
+    def _warn(self, message: str) -> None:
+        """Say something once: it is found again at every look."""
+        if message not in self._told:
+            if len(self._told) > MOST_TOLD:
+                self._told.clear()
+            self._told.add(message)
+            log.warning("%s", message)
 
 
 def paused_of(data: CheckpointData) -> Paused:
@@ -119,6 +144,7 @@ def paused_of(data: CheckpointData) -> Paused:
         data.updated_at,
         _time(data.paused_since.get(gate, "")),
         dues.get(gate),
+        THEN.get(_gate(data.workflow_definition, gate).get("on_timeout"), "fails"),
         min(dues.values(), default=None),
         tuple(_finished(data))[-MOST_OUTPUTS:],
     )

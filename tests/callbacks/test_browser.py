@@ -134,7 +134,7 @@ def test_somebody_signs_in_looks_and_decides(
     assert browser.evaluate("document.title") == "2 runs wait for approval"
     assert browser.evaluate("document.querySelector('h2').textContent") == "<b>first</b> & one"
     assert browser.evaluate("document.cookie") == ""  # not for scripts
-    assert "Decides itself" in browser.evaluate("document.body.innerText")
+    assert "UTC, it then is rejected" in browser.evaluate("document.body.innerText")
     # The style is the one that the policy allows.
     assert browser.evaluate("getComputedStyle(document.querySelector('.yes')).backgroundColor") != "rgba(0, 0, 0, 0)"
     browser.after(lambda: browser.click("button.yes"))

@@ -196,6 +196,37 @@ def test_a_run_that_cannot_go_on(serve: StartServer, pause: Pause, kept: FileChe
     assert done(tmp_path) == ["approved"]
 
 
+def test_files_that_somebody_wrote_by_hand(
+    serve: StartServer, pause: Pause, kept: FileCheckpointer, tmp_path: Path
+) -> None:
+    """No file of the folder can take the server down, or hide another run; each is told once."""
+    pause("r1", publish(tmp_path))
+    whole = json.loads(kept.path("r1").read_text(encoding="utf-8"))
+    changes: dict[str, dict[str, Any]] = {
+        "a": {"workflow_definition": {"steps": ["x"]}},
+        "b": {"workflow_definition": {"steps": 1}},
+        "c": {"completed_steps": 1},
+        "d": {"attempts": [1]},
+        "e": {"paused_since": {"ok": "yesterday"}},
+        "f": {"step_results": {"s": {"status": "success", "output": [[[[]]]] * 1000}}},
+        "g": {"inside": {"s": {"status": "success"}}, "created_at": "x", "updated_at": ""},
+        "h": {"workflow_definition": {"steps": [{"id": "ok", "timeout_seconds": 10**30, "on_timeout": []}]}},
+    }
+    for run_id, change in changes.items():
+        kept.path(run_id).write_text(json.dumps({**whole, "run_id": run_id, **change}), encoding="utf-8")
+    kept.path("i").mkdir()
+    kept.path("j").write_bytes(b"\xff")
+    (kept.folder / "r1.json.tmp").write_text("")
+    server = serve()
+    assert server.ask("GET", "/").status == 200
+    assert "r1" in {run["run_id"] for run in server.ask("GET", "/pending").json["paused_runs"]}
+    for run_id in [*changes, "i", "j"]:
+        assert server.ask("POST", f"/approve/{run_id}").status in (202, 409, 500), run_id
+    assert server.ask("POST", "/approve/r1").status == 202
+    server.wait_for("run r1: success")
+    assert server.stop() == 0
+
+
 def slow(folder: Path) -> dict[str, Any]:
     """Return a workflow that goes on for a long time after its decision, unless there is a file `go`."""
     return publish(folder, command=f"echo begun >> {folder / 'begun'}; test -e {folder / 'go'} || sleep 60")
