@@ -47,8 +47,11 @@ def _names(document: WorkflowDocument) -> Collection[str]:
 
 def may_hold_secrets(facts: Facts) -> bool:
     """Tell whether something in a step's text begins as keys and tokens do."""
-    text = facts.unit.text[facts.node.span.start : facts.node.span.end]
-    return any(sign in text for sign in _SIGNS)
+    text, fields = facts.unit.text, facts.fields
+    spans = [facts.node.span]
+    if "steps" in fields:  # a head: its steps speak for themselves
+        spans = [located.value.span for name, located in fields.items() if name != "steps"]
+    return any(sign in text[span.start : span.end] for span in spans for sign in _SIGNS)
 
 
 def may_need_redaction(document: WorkflowDocument) -> bool:
