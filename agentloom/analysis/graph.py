@@ -51,18 +51,18 @@ class Graph:
         bits = self.upstream_bits.get(name)
         return bits is not None and above in self._bit and bool(bits >> self._bit[above] & 1)
 
-    def ancestors(self, name: str) -> frozenset[str]:
-        """Return every step that ``name`` depends on, directly or through others."""
-        return _reach(name, self.dependencies)
+    def ancestors(self, *names: str) -> frozenset[str]:
+        """Return every step that one of ``names`` depends on, directly or through others; as cheap for many as for one."""
+        return _reach(names, self.dependencies)
 
-    def descendants(self, name: str) -> frozenset[str]:
-        """Return every step that depends on ``name``, directly or through others."""
-        return _reach(name, self.dependents)
+    def descendants(self, *names: str) -> frozenset[str]:
+        """Return every step that depends on one of ``names``, directly or through others; as cheap for many as for one."""
+        return _reach(names, self.dependents)
 
 
-def _reach(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]:
+def _reach(starts: Iterable[str], edges: Mapping[str, Sequence[str]]) -> frozenset[str]:
     seen: set[str] = set()
-    todo = list(edges.get(start, ()))
+    todo = [name for start in starts for name in edges.get(start, ())]
     while todo:
         name = todo.pop()
         if name not in seen:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 import pytest
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import apply_edits
-from agentloom.ide.refactor.extract import extract, steps_in
+from agentloom.ide.refactor.extract import extract, steps_in, why_not
 from agentloom.ide.results import NewFile, Refusal, TextEdits
 from agentloom.text import Span
 from tests.analysis.checking import check
@@ -320,3 +323,31 @@ def test_what_a_selection_touches() -> None:
     assert steps_in(document, Span(at, FLOW.index("prompt: |"))) == ("fetch", "sum")
     assert steps_in(document, Span(0, 5)) == ()
     assert len(steps_in(document, Span(0, len(FLOW)))) == 6
+
+
+def _work(steps: int) -> int:
+    """Return how many calls it takes to tell whether a chain of so many steps may be extracted as a whole."""
+    text = "name: w\nsteps:\n" + "".join(
+        f"  - {{id: s{at}, type: llm_call, prompt: 'hi {{state.k{at - 1}}}', output: k{at}, depends_on: [{before}]}}\n"
+        for at, before in enumerate(["", *(f"s{at}" for at in range(steps - 1))])
+    )
+    document = check(text)
+    why_not(document, tuple(document.by_id))  # what is made once for a document
+    calls = 0
+
+    def counted(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        why_not(document, tuple(document.by_id))
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def test_large_selections_cost_what_they_hold() -> None:
+    """Everything selected in a long workflow: twice the steps are twice the work, not four times."""
+    assert _work(200) < 2.6 * _work(100)

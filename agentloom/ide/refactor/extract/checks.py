@@ -39,11 +39,8 @@ def _check_anchors(selection: Selection) -> None:
 
 
 def _check_order(selection: Selection) -> None:
-    below: set[str] = set()
-    above: set[str] = set()
-    for name in selection.ids:
-        below |= selection.graph.descendants(name)
-        above |= selection.graph.ancestors(name)
+    below = selection.graph.descendants(*selection.ids)
+    above = selection.graph.ancestors(*selection.ids)
     between = [
         name
         for name in selection.graph.dependencies

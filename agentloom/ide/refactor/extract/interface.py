@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from agentloom.analysis.document import Step
 from agentloom.analysis.graph import build_graph
-from agentloom.ide.refactor.accesses import Access, keep_races, overlap
+from agentloom.ide.refactor.accesses import Access, keep_races
 from agentloom.ide.refactor.extract.selection import Selection
 from agentloom.ide.refactor.rewriting import Change, moved_path
 from agentloom.ide.results import Refusal
@@ -84,9 +84,11 @@ def _take(selection: Selection, interface: Interface, read: Access) -> None:
 
 def _add_results(selection: Selection, interface: Interface) -> None:
     """Give back what none of the steps reads: results of the workflow."""
-    read = [access.parts for access in selection.accesses.reads if access.step in selection.inside]
+    read = {access.parts for access in selection.accesses.reads if access.step in selection.inside}
+    within = {parts[:length] for parts in read for length in range(len(parts))}
     for write in selection.writes:
-        if not any(overlap(write.parts, parts) for parts in read):
+        above = (write.parts[:length] for length in range(len(write.parts) + 1))
+        if write.parts not in within and read.isdisjoint(above):
             interface.returned[write.parts[0]] = None
 
 
