@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import Severity
 
+_QUOTED_IN_HEADERS = re.compile(r'[\x00-\x1f\x7f"\\\ud800-\udfff]')
 _LINE = r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z"
 
 
@@ -75,5 +77,14 @@ def difference(before: str, after: str, name: str) -> Iterator[str]:
     from difflib import unified_diff
 
     old, new = re.findall(_LINE, before), re.findall(_LINE, after)
-    for line in unified_diff(old, new, name, name, lineterm="\n"):
+    header = _header(name)
+    for line in unified_diff(old, new, header, header, lineterm="\n"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _header(name: str) -> str:
+    """Return a file's name as `patch` and git read it: a tab ends one with spaces; quotes, controls and bytes that are no text are in C's notation."""
+    if not _QUOTED_IN_HEADERS.search(name):
+        return f"{name}\t" if " " in name else name
+    written = _QUOTED_IN_HEADERS.sub(lambda found: "".join(f"\\{byte:03o}" for byte in os.fsencode(found[0])), name)
+    return f'"{written}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -103,7 +104,12 @@ def artifact(path: str) -> Data:
     """Return where a file is: from the root of its git repository, as code scanning wants it, or else as the user named it."""
     named = from_repository(path)
     if named.startswith("/"):
-        return {"uri": f"file://{quote(named)}"}
+        return {"uri": f"file://{_quoted(named)}"}
     if named[1:3] == ":/":  # a drive
-        return {"uri": f"file:///{quote(named, safe='/:')}"}
-    return {"uri": quote(named), "uriBaseId": "%SRCROOT%"}
+        return {"uri": f"file:///{_quoted(named, '/:')}"}
+    return {"uri": _quoted(named), "uriBaseId": "%SRCROOT%"}
+
+
+def _quoted(path: str, safe: str = "/") -> str:
+    """Return a path for a URI, byte by byte: file names needn't be text."""
+    return quote(os.fsencode(path), safe)

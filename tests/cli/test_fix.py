@@ -73,6 +73,18 @@ def test_a_difference_is_shown_and_nothing_written(call: Call, here: Path) -> No
     assert piped.out.splitlines()[:2] == ["--- <stdin>", "+++ <stdin>"]
 
 
+@pytest.mark.parametrize(
+    "name", ["c d.yaml", 'q"uo\\te.yaml', "li\nne.yaml", " .yaml", "ü 日.yaml", os.fsdecode(b"b\xffd.yaml")]
+)
+@pytest.mark.parametrize("program", [["patch", "-p0"], ["git", "apply", "-p0"]])
+def test_a_difference_of_a_file_with_an_odd_name(process: Call, here: Path, name: str, program: list[str]) -> None:
+    """Spaces, quotes, line breaks and bytes that are no text arrive at `patch` and git."""
+    (here / name).write_text(TWICE, encoding="utf-8")
+    done = process("validate", "--diff", "--", name)
+    subprocess.run(program, input=done.out.encode(), cwd=here, check=True, capture_output=True)
+    assert (here / name).read_text(encoding="utf-8") == ONCE
+
+
 def test_links_modes_and_neighbours(call: Call, here: Path) -> None:
     """A link stays a link, a file keeps its mode, and nothing is left beside it."""
     target = here / "real" / "a.yaml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -59,6 +60,18 @@ def test_annotations_outside_a_repository(call: Call, tmp_path: Path, monkeypatc
     Path("sub/bad.yaml").write_text(BAD, encoding="utf-8")
     done = call("validate", "--format", "github", "sub/bad.yaml")
     assert done.out.startswith("::error file=sub/bad.yaml,line=6")
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "jsonl", "sarif", "github", "junit"])
+def test_a_file_whose_name_is_no_text(process: Call, here: Path, format_: str) -> None:
+    """Bytes that are no UTF-8 break no format; in a URI they stand as such."""
+    name = os.fsdecode(b"b\xffd.yaml")
+    (here / name).write_text(BAD, encoding="utf-8")
+    done = process("validate", "--format", format_, "--", name)
+    assert (done.code, done.err) == (1, "")
+    if format_ == "sarif":
+        place = json.loads(done.out)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"].endswith("b%FFd.yaml")
 
 
 @pytest.mark.parametrize(("strict", "failures"), [(False, 1), (True, 2)])
