@@ -34,6 +34,7 @@ class Effort(NamedTuple):
     ``waits`` are the seconds between the attempts, jitter included; ``waits_asked`` those when a provider asks for the longest each time. ``limit`` is
     how long one attempt may take (None: no limit is known) and ``limited_by`` by what. ``inside`` are the most attempts that a step of the
     workflow below makes in all, and ``path`` leads to that step: ``("sub", "fetch")``; without a workflow below they are the step's own.
+    ``waits_below`` are the seconds that the steps of the workflow below wait between their attempts, in all attempts of this one.
     """
 
     step: Step
@@ -45,6 +46,12 @@ class Effort(NamedTuple):
     limited_by: Limit | None
     inside: int
     path: tuple[str, ...]
+    waits_below: float = 0.0
+
+    @property
+    def waiting(self) -> float:
+        """The most seconds of waits in all, those between the attempts of the steps below included."""
+        return self.waits + self.waits_below
 
     @property
     def running(self) -> float | None:
@@ -65,7 +72,10 @@ class Leg(NamedTuple):
 
 
 class Worst(NamedTuple):
-    """The worst case of a workflow. ``legs`` are the layers that take time; ``total`` is their sum, None when ``unlimited`` names steps."""
+    """The worst case of a workflow. ``legs`` are the layers that take time; ``total`` is their sum, None when ``unlimited`` names steps.
+
+    ``waits`` are those between attempts along the layers, those of workflows below included.
+    """
 
     efforts: dict[str, Effort]
     legs: tuple[Leg, ...]
@@ -144,7 +154,7 @@ def _worst(document: WorkflowDocument, depth: int) -> Worst:
         longest, slowest = max(times, key=lambda one: one[0])
         if len(times) > most:  # what waits for a free place: no schedule takes longer than this
             longest += (sum(time for time, _ in times) - longest) / most
-        waits += max(efforts[name].waits for name in names)
+        waits += max(efforts[name].waiting for name in names)
         total += longest
         if longest > 0:
             legs.append(Leg(slowest, longest))
@@ -152,6 +162,7 @@ def _worst(document: WorkflowDocument, depth: int) -> Worst:
     bounded: float | None = None if unlimited else total
     if limit is not None and limit > 0:
         bounded = limit if bounded is None else min(bounded, limit)
+        waits = min(waits, limit)
     return Worst(efforts, tuple(legs), waits, bounded, tuple(unlimited))
 
 
@@ -173,7 +184,8 @@ def _effort(document: WorkflowDocument, step: Step, default: tuple[int, Origin],
         most = max(below.efforts.values(), key=lambda found: found.inside)
         inside, path = attempts * most.inside, (*path, *most.path)
     limit, by = _limit(document, step, below)
-    return Effort(step, attempts, origin, waits, asked, limit, by, inside, path)
+    waits_below = 0.0 if below is None else attempts * min(below.waits, below.waits if limit is None else limit)
+    return Effort(step, attempts, origin, waits, asked, limit, by, inside, path, waits_below)
 
 
 def _below(document: WorkflowDocument, step: Step, depth: int) -> Worst | None:

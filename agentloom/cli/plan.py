@@ -122,8 +122,8 @@ def _times(step: StepView) -> str:
     attempts = count(found.attempts, "attempt")
     if found.inside > found.attempts:
         attempts += f", {found.inside} of {'.'.join(found.path)}"
-    if found.attempts > 1:
-        attempts += f", waits up to {seconds(found.waits)}"
+    if found.waiting:
+        attempts += f", waits up to {seconds(found.waiting)}"
     if found.total is None:
         return f"{attempts}, no time limit"
     return f"{attempts}, at most {seconds(found.total)}" if found.total else attempts

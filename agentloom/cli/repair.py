@@ -11,7 +11,7 @@ from agentloom.analysis.analyze import AnalysisCache, analyze
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import Severity
 
-_QUOTED_IN_HEADERS = re.compile(r'[\x00-\x1f\x7f"\\\ud800-\udfff]')
+_QUOTED_IN_HEADERS = re.compile(r'^ |[\x00-\x1f\x7f"\\\ud800-\udfff]')
 _LINE = r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z"
 
 

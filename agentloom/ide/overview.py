@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from agentloom.analysis.dataflow import dataflow
+from agentloom.analysis.dataflow import Flow, dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.effort import Effort, Worst, effort
-from agentloom.language.paths import format_path
+from agentloom.language.paths import Part, format_path
 from agentloom.language.template import parse_template
 from agentloom.model.catalogue import catalogue
 from agentloom.providers.pricing import Price, PriceTable
@@ -98,7 +98,7 @@ def critical_path(document: WorkflowDocument) -> tuple[str, ...]:
         for name in layer:
             chosen = max(document.graph.dependencies[name], key=lambda need: best.get(need, (0, 0.0)), default=None)
             hops, seconds = best.get(chosen, (0, 0.0)) if chosen is not None else (0, 0.0)
-            best[name] = (hops + 1, seconds + (worst[name].total or worst[name].waits))
+            best[name] = (hops + 1, seconds + (worst[name].total or worst[name].waiting))
             before[name] = chosen
     at = max(best, key=lambda name: best[name], default=None)
     chain: list[str] = []
@@ -115,9 +115,25 @@ class _Inherited(NamedTuple):
 
 def _flows(document: WorkflowDocument, step: Step) -> tuple[tuple[str, ...], tuple[str, ...]]:
     flow = dataflow(document)
-    reads = dict.fromkeys(format_path(read.parts) for read in flow.reads(step) if read.parts)
+    reads = dict.fromkeys(format_path(parts) for parts in _reads(flow, step))
     writes = dict.fromkeys(format_path(write.parts) for write in flow.writes(step) if write.parts)
     return tuple(reads), tuple(writes)
+
+
+def _reads(flow: Flow, step: Step) -> Iterator[tuple[Part, ...]]:
+    """Yield what a step reads of the state, and what the workflow below it reads of the copy that it is given."""
+    yield from (read.parts for read in flow.reads(step) if read.parts)
+    child = flow.child(step)
+    if child is None or child.outer is None or child.outer.isolated:
+        return
+    below = dataflow(child.document)
+    for inner in child.document.steps:
+        for parts in _reads(below, inner):
+            found = below.reaching(inner, parts).certainty
+            if parts[0] == "steps" or parts[0] in child.outer.given or found == "always":
+                continue
+            if found != "declared" or flow.reaching(step, parts).certainty != "never":
+                yield parts
 
 
 def _cost(
@@ -219,7 +235,7 @@ def _step_data(step: StepView) -> dict[str, Any]:
         "critical": step.critical,
         "attempts": step.effort.attempts,
         "attempts_inside": step.effort.inside,
-        "waits": step.effort.waits,
+        "waits": step.effort.waiting,
         "seconds": step.effort.total,
         "model": calls and calls.model,
         "provider": calls and calls.provider,

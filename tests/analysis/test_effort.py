@@ -137,6 +137,18 @@ def test_retries_multiply_below() -> None:
     assert found.total == 2 * 41 + 2
     assert worst.total == found.total
     assert worst.legs == (("sub", 84.0),)
+    assert (found.waits, found.waiting, worst.waits) == (2, 2 + 2 * (2 + 4), 14)
+
+
+def test_waits_below_end_with_what_ends_the_attempt() -> None:
+    """A `timeout` of the step, of the child or of the run leaves no time for longer waits."""
+    step = "  - id: sub\n    type: subworkflow\n"
+    for text, waits in (
+        (NESTED.replace(step, f"{step}    timeout: 4\n"), 2 + 2 * 4),
+        (NESTED.replace("config: {max_retries: 0}", "config: {max_retries: 0, timeout: 5}"), 2 + 2 * 5),
+        (NESTED.replace("steps:\n", "config: {timeout: 7}\nsteps:\n", 1), 7),
+    ):
+        assert effort(check(text)).waits == waits
 
 
 def test_a_workflow_is_as_slow_as_its_layers() -> None:

@@ -51,7 +51,7 @@ def test_the_numbers(call: Call, here: Path) -> None:
     assert {name: step["attempts"] for name, step in steps.items()} == {"a": 2, "b": 2, "s": 3, "r": 1, "end": 2}
     assert steps["s"]["attempts_inside"] == 3 * 4
     assert steps["a"]["waits"] == 2.5
-    assert steps["s"]["waits"] == 2 + 4
+    assert steps["s"]["waits"] == 2 + 4 + 3 * 17.5  # those of `k` in each attempt
     assert steps["a"]["seconds"] == 22.5
     # Two attempts of at most 2 bytes and 16 tokens in at $1, and 100 tokens out at $2, per thousand.
     assert steps["a"]["cost_bound_usd"] == pytest.approx(2 * (18 * 1 + 100 * 2) / 1000)
@@ -60,6 +60,32 @@ def test_the_numbers(call: Call, here: Path) -> None:
     assert data["cost_bound_usd"] == pytest.approx(steps["a"]["cost_bound_usd"] + 3 * inside)
     assert (data["budget_usd"], data["timeout"]) == (0.5, 300)
     assert (steps["b"]["reads"], steps["a"]["writes"], steps["end"]["writes"]) == (["topic", "x"], ["x"], ["z.text"])
+
+
+@pytest.mark.parametrize(
+    ("more", "reads"),
+    [
+        ("", ["topic", "late", "x"]),
+        (", isolated_state: true, input: {late: '{state.q}'}", ["q"]),
+    ],
+)
+def test_what_the_workflow_below_reads(call: Call, here: Path, more: str, reads: list[str]) -> None:
+    """A step that hands over its state reads what the steps below read of it; not what they write themselves first, nor their own state."""
+    (here / "w.yaml").write_text(
+        "# agentloom: state[late, x, q]\nname: w\nconfig: {provider: mock, model: m}\nstate: {topic: tea}\nsteps:\n"
+        f"  - {{id: s, type: subworkflow{more}, workflow_path: child.yaml}}\n",
+        encoding="utf-8",
+    )
+    (here / "child.yaml").write_text(
+        "# agentloom: state[late, x]\nname: c\nstate: {own: 1, topic: 2}\nsteps:\n"
+        "  - {id: a, type: llm_call, prompt: '{state.topic} {state.late} {state.own}', output: y}\n"
+        "  - {id: b, type: llm_call, depends_on: [a], prompt: '{state.y} {state.steps.a.output}'}\n"
+        "  - {id: i, type: subworkflow, depends_on: [a],"
+        " workflow_inline: {name: i, steps: [{id: k, type: llm_call, prompt: '{state.x} {state.y}'}]}}\n",
+        encoding="utf-8",
+    )
+    steps = json.loads(call("plan", "-f", "json", "w.yaml").out)["steps"]
+    assert steps[0]["reads"] == reads
 
 
 def test_for_people(call: Call, here: Path) -> None:
