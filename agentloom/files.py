@@ -93,10 +93,10 @@ def replace_file(path: str | os.PathLike[str], data: bytes, expected: bytes) -> 
         raise
 
 
-def write_new(path: str | os.PathLike[str], data: bytes, mode: int = 0o666) -> None:
+def write_new(path: str | os.PathLike[str], data: bytes, mode: int = 0o666, sync: bool = True) -> None:
     """Write a file at once or not at all, in the place of one that may be there; ``mode`` as for ``os.open``.
 
-    A crash or a full disk leaves what was there. Raises ``OSError`` as the system does.
+    A crash or a full disk leaves what was there; without ``sync``, which is much quicker, a power cut may leave an empty file. Raises ``OSError`` as the system does.
     """
     folder, name = os.path.split(os.fspath(path))
     beside = os.path.join(folder, f".{name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
@@ -105,9 +105,11 @@ def write_new(path: str | os.PathLike[str], data: bytes, mode: int = 0o666) -> N
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         os.replace(beside, path)
-        sync_folder(folder)
+        if sync:
+            sync_folder(folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(beside)
