@@ -95,12 +95,21 @@ def make_protocol(session: Session) -> RequestProtocol:
     with _one_at_a_time:
         protocol = LanguageServer(NAME, __version__, protocol_cls=RequestProtocol).protocol
     assert isinstance(protocol, RequestProtocol)
+    protocol._converter.register_structure_hook(str, _text)
     protocol.wire = session.wire
     session.unstructure = protocol._converter.unstructure
     session.project.expect(*(function(session) for function in EXPECTED))
     for request in REQUESTS:
         protocol.fm.feature(request.method)(guarded(session, request))
     return protocol
+
+
+def _text(value: Any, of_type: type) -> str:
+    """Return a text of a request as it is. The library would turn anything into one: a step would be renamed to `None`."""
+    del of_type
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def guarded(session: Session, request: Request) -> Callable[[Any], Awaitable[Any]]:

@@ -522,6 +522,11 @@ def test_requests_about_nothing(peer: Local) -> None:
         ("textDocument/nonsense", {}, -32601),
         ("textDocument/codeAction", {"textDocument": 3}, -32602),
         ("textDocument/codeAction", None, -32602),
+        (
+            "textDocument/rename",
+            {"textDocument": {"uri": URI}, "position": {"line": 3, "character": 8}, "newName": None},
+            -32602,
+        ),
         ("initialize", {"capabilities": {}}, -32600),
     ):
         with pytest.raises(Refused) as caught:
