@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from agentloom.analysis import edits
@@ -16,16 +16,24 @@ from agentloom.syntax.scalars import text_span
 from agentloom.text import Span
 
 if TYPE_CHECKING:
+    from agentloom.analysis.symbols import Leaf
     from agentloom.language.tree import Constant, Node
 
 _SHOWN = 6
+_CHANGES: dict[str, Callable[[str], str]] = {
+    "lower": str.lower,
+    "upper": str.upper,
+    "casefold": str.casefold,
+    "strip": str.strip,
+}
 
 
 def impossible_comparison(document: WorkflowDocument) -> Iterator[Finding]:
     """A condition compares a value with a text that it can never be.
 
     A gate's output is `approved` or `rejected`, a router's the id of a step, and a reply with a JSON Schema has one of its `enum`; case and
-    blanks count. A result's `status` is `success` or nothing: a step that failed has no result.
+    blanks count. A result's `status` is `success` or nothing: a step that failed has no result. What went through `lower()`, `upper()` or
+    `strip()` has no capital letters, no small ones, or no blanks around it.
 
     Compare with one of the values that there are.
     """
@@ -40,6 +48,7 @@ def impossible_comparison(document: WorkflowDocument) -> Iterator[Finding]:
             expression = parse_expression(leaf.value)
             if expression.faults:
                 continue
+            yield from _changed_texts(step, leaf, expression.tree)
             for parts, constant, wanted in _comparisons(expression.tree):
                 known = _known_values(flow, step, parts)
                 if known is None or wanted in known[0]:
@@ -61,6 +70,56 @@ def impossible_comparison(document: WorkflowDocument) -> Iterator[Finding]:
                     related=tuple(Related(writer.name_span, f"`{writer.id}` gives it") for writer in writers[:3]),
                     fixes=_fixes(step, leaf.node, constant.inner, near),
                 )
+
+
+def _changed_texts(step: Step, leaf: Leaf, tree: Node) -> Iterator[Finding]:
+    """Yield comparisons of a text that went through `lower()` and the like with one that didn't: `state.x.lower() == 'Billing'`."""
+    from agentloom.language.tree import Compare, Constant, Display, MethodCall, children
+
+    todo: list[Node] = [tree]
+    while todo:
+        node = todo.pop()
+        todo.extend(children(node))
+        found: list[tuple[Node, Node, bool]] = []  # the changed text, the constant, and whether all of it is compared
+        if isinstance(node, MethodCall) and node.name in ("startswith", "endswith") and len(node.arguments) == 1:
+            found.append((node.target, node.arguments[0], False))
+        left = node.first if isinstance(node, Compare) else node
+        for operator, right in node.rest if isinstance(node, Compare) else ():
+            if operator == "==":
+                found += [(left, right, True), (right, left, True)]
+            elif operator == "in" and isinstance(right, Display):
+                found += [(left, item, True) for item in right.items]
+            elif operator == "in":
+                found.append((right, left, False))
+            left = right
+        for text, constant, whole in found:
+            if not isinstance(constant, Constant) or not isinstance(constant.value, str):
+                continue
+            possible = _changed(text, constant.value, whole)
+            if possible == constant.value:
+                continue
+            written = str(leaf.value)[text.span[0] : text.span[1]]
+            cure = f"did you mean `{possible}`?" if possible else "compare with something else"
+            yield Finding(
+                "AL306",
+                step.place(text_span(leaf.node, *constant.span)),
+                f"`{written}` {'is never' if whole else 'never holds'} `{constant.value}`; {cure}",
+                fixes=_fixes(step, leaf.node, constant.inner, possible or None),
+            )
+
+
+def _changed(node: Node, text: str, whole: bool) -> str:
+    """Return a text as the methods called on a value would leave it; unchanged, it is one that they can give."""
+    from agentloom.language.tree import MethodCall
+
+    case = False
+    while isinstance(node, MethodCall) and not node.arguments and node.name in _CHANGES:
+        if node.name == "strip":
+            text = text.strip() if whole else text
+        elif not case:  # the last one counts
+            case, text = True, _CHANGES[node.name](text)
+        node = node.target
+    return text
 
 
 def _fixes(step: Step, node: object, inner: Span, near: str | None) -> tuple[Fix, ...]:
