@@ -9,6 +9,7 @@ from agentloom.analysis.dataflow import Flow, Reach, Read
 from agentloom.analysis.dataflow.tables import bits
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.rules.reading import Doubtful, doubtful, files_below, listing, walk
+from agentloom.analysis.rules.twice import state_twice
 from agentloom.analysis.rules.waiting import wait_for
 from agentloom.diagnostics import Edit, Finding, Fix, Related, Severity
 from agentloom.language.paths import Part, format_path, get, is_name
@@ -27,7 +28,7 @@ def unknown_state_key(document: WorkflowDocument) -> Iterator[Finding]:
 
     A template renders it as an empty text, so a typing mistake becomes a gap in a prompt. Keys that are given with `--state` are
     declared by a comment, `# agentloom: state[question, lang]`, by `known_state` in the settings, or with a value to begin with in
-    `state`; those that aren't are told once in a file.
+    `state`; those that aren't are told once in a file. An `output` begins below `state`: `output: state.reply` writes `state.state.reply`.
 
     Correct the name, or declare the key.
     """
@@ -43,7 +44,9 @@ def unknown_state_key(document: WorkflowDocument) -> Iterator[Finding]:
         name = one.parts[depth]
         near = slip_of(name, known) if isinstance(name, str) else None
         outer = one.flow.outer
-        if near is None and depth == 0 and outer is not None and outer.isolated:
+        if (found := state_twice(one)) is not None:
+            yield found
+        elif near is None and depth == 0 and outer is not None and outer.isolated:
             yield _not_handed(one, str(name))
         elif near is None and depth == 0 and (found := _set_inside(one, str(name))) is not None:
             yield found
