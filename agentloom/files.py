@@ -24,12 +24,20 @@ class RepeatedKey(ValueError):
     """A JSON object says one key twice; the message names it, for use behind the file's name and a colon."""
 
 
+def in_plain_words(error: Exception) -> str:
+    """Return why something couldn't be read or written, for use behind a colon."""
+    reason = (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
+    return reason if reason[1:2].isupper() else f"{reason[:1].lower()}{reason[1:]}"
+
+
 class _Bytes(Protocol):
     def read(self, size: int, /) -> bytes | None: ...
 
 
-def read_bytes(path: str | os.PathLike[str], *, pipes: bool = False) -> bytes:
+def read_bytes(path: str | os.PathLike[str], *, pipes: bool = False, ours: bool = False) -> bytes:
     """Return what a file holds. Raises ``Unsuitable`` for devices and for more than ``MOST_BYTES``, ``OSError`` as the system does.
+
+    ``ours`` is for files that this program wrote: those are read whatever their size, or what was kept would be lost.
 
     Pipes are refused too: to read one may take forever. ``pipes`` takes them, for names that a user types himself and that a shell
     may put there (``<(command)``).
@@ -40,9 +48,11 @@ def read_bytes(path: str | os.PathLike[str], *, pipes: bool = False) -> bytes:
         not S_ISREG(mode) and not S_ISDIR(mode) and not (pipes and S_ISFIFO(mode))
     ):  # to open a folder has words of its own
         raise Unsuitable(EINVAL, "it is a device" if pipes else "it is a pipe or a device", os.fspath(path))
-    if S_ISREG(mode) and status.st_size > MOST_BYTES:
+    if S_ISREG(mode) and status.st_size > MOST_BYTES and not ours:
         raise _too_large()
     with open(path, "rb", buffering=0) as file:
+        if ours:
+            return file.readall()
         return read_stream(file, min(status.st_size + 1, _PIECE))
 
 

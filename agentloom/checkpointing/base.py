@@ -94,9 +94,8 @@ class CheckpointData:
         cost = data.get("total_cost_usd", 0.0)
         source = data.get("source")
         part_of = data.get("part_of")
-        attempts = data.get("attempts") or {}
-        inside = data.get("inside") or {}
-        since = data.get("paused_since") or {}
+        attempts, inside, since = (_mapping(data.get(name)) for name in ("attempts", "inside", "paused_since"))
+        completed = data.get("completed_steps")
         return cls(
             workflow_name=data["workflow_name"],
             run_id=data["run_id"],
@@ -104,18 +103,36 @@ class CheckpointData:
             state=dict(data["state"]),
             step_results={str(name): dict(result) for name, result in results.items()},
             status=data["status"],
-            completed_steps=[str(name) for name in data.get("completed_steps") or ()],
+            completed_steps=[str(name) for name in completed] if isinstance(completed, list) else [],
             paused_step_id=paused if isinstance(paused, str) else None,
             created_at=data["created_at"],
             updated_at=data["updated_at"],
-            total_cost_usd=float(cost) if isinstance(cost, int | float) else 0.0,
+            total_cost_usd=_money(cost),
             source=source if isinstance(source, str) else None,
             attempts={str(path): n for path, n in attempts.items() if isinstance(n, int)},
             inside={str(path): dict(result) for path, result in inside.items() if isinstance(result, Mapping)},
-            paused_since={str(path): time for path, time in since.items() if isinstance(time, str)},
+            paused_since={str(path): time for path, time in since.items() if _is_time(time)},
             part_of=part_of if isinstance(part_of, str) else None,
             schema_version=version,
         )
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _money(value: Any) -> float:
+    """Return a sum of money. Raises ``CheckpointSchemaError`` for what is none: a budget would never end."""
+    if isinstance(value, int | float) and 0 <= value < 1e300:
+        return float(value)
+    raise CheckpointSchemaError("it is no checkpoint: `total_cost_usd` is no sum of money")
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
 
 
 class BaseCheckpointer(ABC):

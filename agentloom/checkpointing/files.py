@@ -32,10 +32,11 @@ class FileCheckpointer(BaseCheckpointer):
     async def save(self, data: CheckpointData) -> None:
         """Write a checkpoint. Raises ``OSError``; the old file is then as it was."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        # Half of a surrogate pair is no UTF-8; as `\udc80` it is JSON that any tool reads.
         text = json.dumps(data.to_dict(), ensure_ascii=False, separators=(",", ":"), default=str)
         # No run goes on from a part, so nothing waits until the disk has it.
         sync = data.part_of is None
-        write_new(self.path(data.run_id), text.encode("utf-8", "surrogatepass"), mode=0o600, sync=sync)
+        write_new(self.path(data.run_id), text.encode("utf-8", "backslashreplace"), mode=0o600, sync=sync)
 
     async def load(self, run_id: str) -> CheckpointData:
         """Return a run's checkpoint. Raises ``KeyError`` for an unknown run, ``CheckpointSchemaError`` for a file that is none."""
@@ -45,7 +46,7 @@ class FileCheckpointer(BaseCheckpointer):
         """Do what ``load`` does, at once."""
         path = self.path(run_id)
         try:
-            data = json.loads(read_bytes(path))
+            data = json.loads(read_bytes(path, ours=True))
         except FileNotFoundError:
             raise KeyError(run_id) from None
         except IsADirectoryError:

@@ -66,6 +66,7 @@ async def perform(
             await anyio.sleep(wait)
         if scope.cancelled_caught:
             outcome = _out_of_time(op, limits)
+            attempt.cost = 0.0  # noted with the attempt that failed
             break
         number += 1
     took = (anyio.current_time() - began) * 1000

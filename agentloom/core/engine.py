@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,7 @@ from agentloom.core.attempt import perform
 from agentloom.core.definition import definition_below, definition_of, without_secrets
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
 from agentloom.core.interpreter import Progress, interpret
-from agentloom.core.keeping import Keeper, open_keeper
+from agentloom.core.keeping import Keeper, kept_of, open_keeper
 from agentloom.core.kinds import ChildResult, Services, Tools
 from agentloom.core.limits import Limits, limits_of
 from agentloom.core.loader import load_data
@@ -24,12 +25,13 @@ from agentloom.core.local import LocalRunner
 from agentloom.core.plain import plain
 from agentloom.core.plan import Plan
 from agentloom.core.preparation import Prepared, prepare
-from agentloom.core.redaction import Redaction, redaction_of
+from agentloom.core.redaction import Redaction, is_sentinel, redaction_of, restored, secret_names, sentinel
 from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult
 from agentloom.core.runner import Halt, Op
 from agentloom.core.state import STEPS, State
 from agentloom.errors import UsageError, WorkflowError
-from agentloom.language.paths import Part
+from agentloom.files import in_plain_words
+from agentloom.language.paths import Part, get
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.steps.table import BY_TYPE
 from agentloom.tools.builtin import register_builtins
@@ -38,6 +40,7 @@ from agentloom.tools.registry import ToolRegistry
 if TYPE_CHECKING:
     from agentloom.model.workflow import Workflow
 
+log = logging.getLogger(__name__)
 
 CALLBACK_URL = "AGENTLOOM_CALLBACK_URL"
 """The environment variable that tells where decisions are taken over HTTP."""
@@ -129,9 +132,10 @@ class WorkflowEngine:
         self._runs += 1
         stream = EventStream(self.run_id, self._on_event)
         plan = prepared.plan
-        redaction = redaction_of(prepared.schema, os.environ)
+        redaction = _redaction_of(prepared)
         started_from = {**plain(self._seed.state if self._seed else prepared.state, "state"), **given}
         started_from.pop(STEPS, None)
+        kept = kept_of(self._seed)
         definition = self._definition(redaction)
         keeper = self._open_keeper(plan, started_from, redaction, definition)
         limits = limits_of(plan.budget_usd, plan.timeout, keeper.spent)
@@ -141,11 +145,14 @@ class WorkflowEngine:
             await stream.emit(
                 RunStarted(workflow=plan.workflow, steps=sum(map(len, plan.layers)), layers=len(plan.layers))
             )
-            done = await self._interpret(run, started_from, "", keeper.kept())
+            done = await self._interpret(run, started_from, "", kept)
             return await self._finish(run, done, (anyio.current_time() - began) * 1000)
         except (anyio.get_cancelled_exc_class(), KeyboardInterrupt):
             with anyio.CancelScope(shield=True):
-                await self._save(run, "cancelled")
+                try:
+                    await self._save(run, "cancelled")
+                except Exception as failure:
+                    log.warning("The checkpoint can't be written: %s", in_plain_words(failure))
             raise
         finally:
             keeper.close()
@@ -165,6 +172,7 @@ class WorkflowEngine:
             "completed_steps": seed.completed_steps if seed else [],
             "attempts": seed.attempts if seed else {},
             "inside": seed.inside if seed else {},
+            "paused_since": seed.paused_since if seed else {},
             "total_cost_usd": seed.total_cost_usd if seed else 0.0,
             "created_at": seed.created_at if seed else now(),
         }
@@ -215,10 +223,13 @@ class WorkflowEngine:
         plan, limits, redaction = run.prepared.plan, run.limits, run.redaction
         status, error = outcome_of(done.results, done.halt, limits)
         if run.keeper.broken is not None:  # what was written until then is what a resume goes on with
-            reason = run.keeper.broken.strerror or "unknown error"
-            status, error = "failed", f"the journal can't be written: {reason[:1].lower()}{reason[1:]}"
+            status, error = "failed", f"the journal can't be written: {in_plain_words(run.keeper.broken)}"
         else:
-            await self._save(run, status)
+            try:
+                await self._save(run, status)
+            except Exception as failure:  # also of a store of somebody's own; what the run came to isn't lost for that
+                log.debug("The checkpoint could not be written", exc_info=failure)
+                status, error = "failed", f"the checkpoint can't be written: {in_plain_words(failure)}"
         usage, cost = limits.ledger.usage, limits.ledger.spent
         await run.stream.emit(
             RunFinished(
@@ -263,6 +274,9 @@ class WorkflowEngine:
             status, error = outcome_of(done.results, done.halt, below.limits)
             await self._save_part(below, op.path, done, status)
             ledger = below.limits.ledger
+            no_money = done.halt is Halt.BUDGET and (ledger.exceeded or ledger.reached) is not ledger
+            if no_money or (done.halt is Halt.TIMEOUT and below.cut_short()):
+                keeper.cut_short(op.path)
             return ChildResult(
                 child.plan.workflow, done.results, done.state, error, done.halt, ledger.spent, ledger.usage
             )
@@ -285,6 +299,7 @@ class WorkflowEngine:
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
         )
         state = run.states[prefix] = State(given)
+        kept = {name: _with_secrets(result, plan, given, prefix) for name, result in kept.items()}
         for name, result in kept.items():
             state.record(name, result.output)
         progress = run.progress[prefix] = Progress()
@@ -293,7 +308,7 @@ class WorkflowEngine:
             stream,
             perform_one,
             plan.max_concurrent_steps,
-            keeper.outcomes(),
+            keeper.outcomes(lambda result: _with_secrets(result, plan, given, prefix)),
             may_start=lambda: guard.before() is None,
             keep=keeper.keeper_for(plan, run.redaction, prefix),
             sync=keeper.sync,
@@ -370,6 +385,34 @@ def without_secret(result: StepResult, outputs: Mapping[str, tuple[Part, ...]], 
     return result if output is result.output else replace(result, output=output)
 
 
+def _with_secrets(result: StepResult, plan: Plan, given: Mapping[str, JSON], prefix: str) -> StepResult:
+    """Return a result of an earlier life of the run with the secrets in it that are known again.
+
+    Those are values that were given for the resume, and the decisions of routers: they are the id of one of the steps.
+    """
+    output = result.output
+    if result.step_id in plan.routers and is_sentinel(output):
+        output = next((name for name in plan.needs if sentinel(name) == output), output)
+    path = plan.outputs.get(result.step_id)
+    if path is not None:
+        output = restored(output, get(given, path), exact=bool(prefix))
+    return result if output is result.output else replace(result, output=output)
+
+
+def _redaction_of(prepared: Prepared) -> Redaction:
+    """Return the redaction of a run: what is secret in a workflow below is secret wherever its final state is passed on."""
+    own = redaction_of(prepared.schema, os.environ)
+    return redaction_of(prepared.schema, os.environ, below=_secrets_below(prepared, own))
+
+
+def _secrets_below(prepared: Prepared, above: Redaction) -> Iterator[str]:
+    for child in prepared.children.values():
+        inside = redaction_of(child.schema, {}, above)
+        yield from secret_names(child.schema)
+        yield from inside.of_steps(child.plan.outputs)
+        yield from _secrets_below(child, inside)
+
+
 def outcome_of(results: Mapping[str, StepResult], halt: Halt | None, limits: Limits) -> tuple[RunStatus, str | None]:
     """Return how a run with these results ended, and what went wrong in one line.
 
@@ -381,6 +424,8 @@ def outcome_of(results: Mapping[str, StepResult], halt: Halt | None, limits: Lim
         return "budget_exceeded", limits.error(halt)
     if halt is Halt.TIMEOUT:
         return "timeout", limits.error(halt)
+    if halt is Halt.UNKEPT:
+        return "failed", "the journal can't be written"
     bad = [result for result in results.values() if result.failed]
     if not bad:
         return "success", None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from agentloom.checkpointing.files import FileCheckpointer, is_run_id
 from agentloom.core.plan import Plan
 from agentloom.core.redaction import Redaction
 from agentloom.core.results import JSON, StepResult, result_of
-from agentloom.durable.journal import SUFFIX, Journal, Recorded, RunIsBusy, is_running, read_journal
+from agentloom.durable.journal import SUFFIX, Journal, Recorded, RunIsBusy, above, is_running, read_journal
 from agentloom.errors import CheckpointSchemaError
+from agentloom.files import in_plain_words
 from agentloom.language.paths import Part
 
 log = logging.getLogger(__name__)
@@ -46,9 +48,13 @@ class Keeper:
         if seed is not None:
             self._recorded.attempts = {**seed.attempts, **self._recorded.attempts}
             self._recorded.outcomes = {**seed.inside, **self._recorded.outcomes}
+            for path in seed.inside:
+                self._recorded.parents.update(above(path))
         self._created = seed.created_at if seed is not None else now()
         self._outcomes: dict[str, StepResult] = {}
         self.paused_since: dict[str, str] = dict(seed.paused_since) if seed is not None else {}
+        self._cut_short: dict[str, bool] = {}
+        self._parents: dict[str, bool] = {}
 
     @property
     def spent(self) -> float:
@@ -60,16 +66,9 @@ class Keeper:
         """Why the journal can't be written any more."""
         return self._journal.broken if self._journal is not None else None
 
-    def kept(self) -> dict[str, StepResult]:
-        """Return the results that the checkpoint's state holds already: of the steps that succeeded."""
-        if self._seed is None:
-            return {}
-        found = {name: result_of({"step_id": name, **data}) for name, data in self._seed.step_results.items()}
-        return {name: result for name, result in found.items() if result.status == "success"}
-
-    def outcomes(self) -> Mapping[str, StepResult]:
-        """Return the outcomes that the journal holds, by path: those that needn't come again."""
-        return _Outcomes(self._recorded)
+    def outcomes(self, with_secrets: Callable[[StepResult], StepResult]) -> Mapping[str, StepResult]:
+        """Return the outcomes that the journal holds, by path: those that needn't come again, with what is known again of their secrets."""
+        return _Outcomes(self._recorded, with_secrets)
 
     # --- the attempt log
 
@@ -87,8 +86,9 @@ class Keeper:
         """Note that an attempt failed, and another may follow: a child's begins with its first step."""
         self._recorded.open[path] = False
         self._recorded.forget_below(path)
-        for name in [name for name in self._outcomes if name.startswith(f"{path}.")]:
-            del self._outcomes[name]
+        if path in self._parents:  # to look through all outcomes at each failure would cost their square
+            for name in [name for name in self._outcomes if name.startswith(f"{path}.")]:
+                del self._outcomes[name]
         if self._journal is not None:
             self._journal.failed(path, number, cost_usd, tokens)
 
@@ -102,14 +102,24 @@ class Keeper:
             output = redaction.output(outcome.output, plan.outputs.get(outcome.step_id))
             clean = outcome if output is outcome.output else _with_output(outcome, output)
             self._outcomes[path] = clean
+            self._parents.update(above(path))
             if outcome.status == "paused":
                 self.paused_since.setdefault(path, now())
             else:
                 self.paused_since.pop(path, None)
             if self._journal is not None:
-                self._journal.outcome(path, clean.to_dict(), outcome.last_cost_usd)
+                more: dict[str, JSON] = {}
+                if path in self.paused_since:
+                    more["paused_since"] = self.paused_since[path]
+                if path in self._cut_short:
+                    more["cut_short"] = True
+                self._journal.outcome(path, clean.to_dict(), outcome.last_cost_usd, **more)
 
         return keep
+
+    def cut_short(self, path: str) -> None:
+        """Note that a subworkflow step only failed because the money or the time of a workflow above it was gone: what finished in it is kept."""
+        self._cut_short[path] = True
 
     def sync(self) -> None:
         """Have what was noted written to the disk."""
@@ -213,12 +223,13 @@ class Keeper:
     def _inside(self, results: Mapping[str, StepResult]) -> dict[str, dict[str, JSON]]:
         """Return the finished steps of child workflows whose step isn't finished."""
         found: dict[str, dict[str, JSON]] = {}
-        earlier = {path: result_of({"step_id": "", **data}) for path, data in self._recorded.outcomes.items()}
-        for path, outcome in {**earlier, **self._outcomes}.items():
+        outcomes = {**self._recorded.outcomes, **{path: result.to_dict() for path, result in self._outcomes.items()}}
+        for path, outcome in outcomes.items():
             top, _, below = path.partition(".")
             own = results.get(top)
-            if below and outcome.status == "success" and (own is None or own.status in ("paused", "timeout")):
-                found[path] = outcome.to_dict()
+            goes_on = own is None or own.status in ("paused", "timeout") or top in self._cut_short
+            if below and outcome.get("status") == "success" and goes_on:
+                found[path] = outcome
         return found
 
     @staticmethod
@@ -226,19 +237,37 @@ class Keeper:
         return _with_output(result, redaction.output(result.output, outputs.get(result.step_id)))
 
 
+def kept_of(seed: CheckpointData | None) -> dict[str, StepResult]:
+    """Return the results that a checkpoint's state holds already: of the steps that succeeded.
+
+    Raises ``CheckpointSchemaError`` for results that are none.
+    """
+    if seed is None:
+        return {}
+    try:
+        found = {name: result_of({**data, "step_id": name}) for name, data in seed.step_results.items()}
+    except ValueError as error:
+        raise CheckpointSchemaError(f"the checkpoint of run `{seed.run_id}` can't be used: {error}") from None
+    return {name: result for name, result in found.items() if result.status == "success"}
+
+
 class _Outcomes(dict[str, StepResult]):
     """The outcomes of an earlier life that needn't come again; read anew each time, since a failed child forgets its own."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: Recorded, with_secrets: Callable[[StepResult], StepResult]) -> None:
         super().__init__()
         self._from = recorded
+        self._with_secrets = with_secrets
 
     def get(self, path: str, default: Any = None) -> Any:
         """Return the outcome at a path, if the step succeeded."""
         data = self._from.outcomes.get(path)
         if data is None or data.get("status") != "success":
             return default
-        return result_of(data)
+        try:
+            return self._with_secrets(result_of({"step_id": path.rpartition(".")[2], **data}))
+        except ValueError:
+            return default  # no result that we wrote; the step runs again
 
 
 def _with_output(result: StepResult, output: JSON) -> StepResult:
@@ -264,18 +293,35 @@ def open_keeper(
     if seed is not None and seed.status == INTERRUPTED:
         journal, recorded = Journal.resume(path)
         return Keeper(run_id, checkpointer, seed, recorded, journal)
-    journal = Journal.create(path, {"begun": now(), **header})
-    if seed is not None and _moved_on(checkpointer, seed):
+    journal = Journal.create(path, {"begun": now(), **header, "after": _last_update(checkpointer, run_id)})
+    if seed is not None and _last_update(checkpointer, run_id) not in ("", seed.updated_at):
         journal.close(remove=True)
         raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile")
     return Keeper(run_id, checkpointer, seed, None, journal)
 
 
-def _moved_on(checkpointer: FileCheckpointer, seed: CheckpointData) -> bool:
+def _last_update(checkpointer: FileCheckpointer, run_id: str) -> str:
+    """Return when the checkpoint of a run was written, as it says; nothing without one."""
     try:
-        return checkpointer.read(seed.run_id).updated_at != seed.updated_at
+        return checkpointer.read(run_id).updated_at
     except (KeyError, CheckpointSchemaError):
+        return ""
+
+
+def _is_later(recorded: Recorded, saved: CheckpointData) -> bool:
+    """Tell whether a journal goes on from a checkpoint; otherwise that was written after it. No clock decides: those may be put back."""
+    after = recorded.header.get("after")
+    if recorded.complete:
         return False
+    return after == saved.updated_at if isinstance(after, str) else str(recorded.header.get("begun")) > saved.updated_at
+
+
+def _written(path: Path, begun: str) -> str:
+    """Return when a journal was last written to, in ISO 8601, UTC."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
+    except OSError:
+        return begun
 
 
 def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
@@ -287,24 +333,28 @@ def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
         saved: CheckpointData | None = checkpointer.read(run_id)
     except KeyError:
         saved = None
+    path = journal_of(checkpointer, run_id)
     try:
-        recorded = read_journal(journal_of(checkpointer, run_id))
+        recorded = read_journal(path)
     except (FileNotFoundError, CheckpointSchemaError):
-        if saved is None:
-            raise KeyError(run_id) from None
-        return saved
+        return saved or checkpointer.read(run_id)  # a run that has just ended left one meanwhile
+    except OSError as error:
+        raise CheckpointSchemaError(f"journal `{path}` can't be read: {in_plain_words(error)}") from None
     header = recorded.header
-    if saved is not None and _is_older(recorded, saved):
+    if saved is not None and not _is_later(recorded, saved):
         return saved
-    running = is_running(journal_of(checkpointer, run_id))
+    running = is_running(path)
+    if not running and not path.exists():
+        return checkpointer.read(run_id)
     done = [path for path, result in recorded.outcomes.items() if "." not in path and result.get("status") == "success"]
     return CheckpointData.from_dict(
         {
             **header,
             "run_id": run_id,
             "status": "running" if running else INTERRUPTED,
-            "updated_at": header.get("begun", ""),
-            "completed_steps": [*header.get("completed_steps", ()), *done],
+            "updated_at": _written(path, str(header.get("begun", ""))),
+            "completed_steps": [*(header.get("completed_steps") or ()), *done],
+            "paused_since": {**(header.get("paused_since") or {}), **recorded.paused_since},
             "schema_version": 1,
         }
     )
@@ -324,12 +374,7 @@ def paused_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData | 
         return saved
     except CheckpointSchemaError:
         return None  # its first line is just being written
-    return saved if _is_older(recorded, saved) else None
-
-
-def _is_older(recorded: Recorded, saved: CheckpointData) -> bool:
-    """Tell whether a journal holds nothing that a checkpoint doesn't."""
-    return recorded.complete or str(recorded.header.get("begun", "")) <= saved.updated_at
+    return None if _is_later(recorded, saved) else saved
 
 
 def journal_of(checkpointer: FileCheckpointer, run_id: str) -> Path:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Any
 
 from agentloom.core.results import JSON
-from agentloom.language.paths import Part
+from agentloom.language.paths import MISSING, Part
 from agentloom.records import record
 
 ENVIRONMENT = "AGENTLOOM_REDACT_STATE_KEYS"
 _BEGIN, _END = "<REDACTED:sha256=", ">"
 CYCLE = "<cycle>"
+STEPS = "steps"
 
 
 @record()
@@ -35,7 +36,7 @@ class Redaction:
             return dict(state)
         found: dict[str, JSON] = {}
         for key, value in state.items():
-            if key == "steps" and isinstance(value, Mapping):
+            if key == STEPS and isinstance(value, Mapping):
                 found[key] = {name: self._step(entry, outputs.get(name)) for name, entry in value.items()}
             else:
                 found[key] = self.value(value, (key,))
@@ -55,11 +56,21 @@ class Redaction:
             return value
         return self._walk(value, [str(part) for part in path], set())
 
+    def of_steps(self, outputs: Mapping[str, Sequence[Part]]) -> Iterator[str]:
+        """Yield patterns for the secrets in `steps`, where each step's output stands once more."""
+        for name, path in outputs.items():
+            if self.names(path):
+                yield f"{STEPS}.{name}.output"
+            begin = ".".join(str(part) for part in path) + "."
+            for pattern in self.patterns:
+                if pattern.startswith(begin):
+                    yield f"{STEPS}.{name}.output.{pattern[len(begin) :]}"
+
     def secret_keys(self, state: Mapping[str, JSON]) -> list[str]:
         """Return the dotted paths of the values in a state that are sentinels already."""
         found: list[str] = []
         todo: list[tuple[str, JSON]] = [
-            (str(key), value) for key, value in reversed(list(state.items())) if key != "steps"
+            (str(key), value) for key, value in reversed(list(state.items())) if key != STEPS
         ]
         while todo:
             name, value = todo.pop()
@@ -95,13 +106,53 @@ class Redaction:
 
 
 def redaction_of(
-    schema: Mapping[str, Any], environ: Mapping[str, str], inherited: Redaction | None = None
+    schema: Mapping[str, Any],
+    environ: Mapping[str, str],
+    inherited: Redaction | None = None,
+    below: Iterable[str] = (),
 ) -> Redaction:
-    """Return the redaction of a workflow: its `state_schema`, the environment's list, and its parent's."""
-    own = [name for name, rule in schema.items() if getattr(rule, "redact", False)]
+    """Return the redaction of a workflow: its `state_schema`, the environment's list, and its parent's.
+
+    ``below`` are the patterns of the workflows below it: their final states become part of its own, at some path.
+    """
+    own = secret_names(schema)
+    children = [pattern for name in below for pattern in (name, f"*.{name}")]
     listed = [word.strip() for word in environ.get(ENVIRONMENT, "").split(",") if word.strip()]
     above: Iterable[str] = inherited.patterns if inherited is not None else ()
-    return Redaction(tuple(dict.fromkeys([*above, *own, *listed])))
+    return Redaction(tuple(dict.fromkeys([*above, *own, *listed, *children])))
+
+
+def secret_names(schema: Mapping[str, Any]) -> list[str]:
+    """Return the patterns that a `state_schema` calls secret."""
+    return [name for name, rule in schema.items() if getattr(rule, "redact", False)]
+
+
+def restored(value: JSON, known: JSON, exact: bool = False) -> JSON:
+    """Return ``value`` with the secrets put back that stand in the same places of ``known``.
+
+    ``exact`` puts back only what the sentinel was made of; otherwise what stands there is taken for the secret's new value.
+    """
+    if is_sentinel(value):
+        if known is MISSING or _has_sentinel(known) or (exact and sentinel(known) != value):
+            return value
+        return known
+    if isinstance(value, Mapping):
+        # A secret mapping is a mapping of sentinels, so entries that are gone from ``known`` stay as they are.
+        below = known if isinstance(known, Mapping) else {}
+        found = {key: restored(item, below.get(key, MISSING), exact) for key, item in value.items()}
+        return found if any(found[key] is not value[key] for key in found) else value
+    if isinstance(value, list) and isinstance(known, list) and len(known) == len(value):
+        items = [restored(item, other, exact) for item, other in zip(value, known, strict=True)]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    return value
+
+
+def _has_sentinel(value: JSON) -> bool:
+    if isinstance(value, Mapping):
+        return any(_has_sentinel(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_has_sentinel(item) for item in value)
+    return is_sentinel(value)
 
 
 def sentinel(value: JSON, _within: frozenset[int] = frozenset()) -> JSON:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from agentloom.providers.base import Usage
 from agentloom.records import record
@@ -81,7 +81,16 @@ class StepResult:
 
 
 def result_of(data: Mapping[str, JSON]) -> StepResult:
-    """Return the result that its JSON describes; what is missing there has its default."""
+    """Return the result that its JSON describes; what is missing there has its default. Raises ``ValueError`` for no such JSON."""
+    try:
+        return _result_of(data)
+    except (TypeError, ValueError, AttributeError, KeyError, OverflowError):
+        raise ValueError(f"the result of step `{data.get('step_id')}` can't be read") from None
+
+
+def _result_of(data: Mapping[str, JSON]) -> StepResult:
+    if data["status"] not in get_args(StepStatus):
+        raise ValueError
     usage = data.get("token_usage") or {}
     return StepResult(
         str(data["step_id"]),

@@ -5,7 +5,8 @@ Lines, in the order of what happened (``n`` counts the attempts of an operation 
 - ``{"kind": "run", "version": 1, "run_id", "workflow_name", "workflow_definition", "state", "source", "created_at", …}`` first;
 - ``{"kind": "started", "path", "n"}`` before an attempt, ``{"kind": "failed", "path", "n", "cost_usd", "tokens"}`` after one that failed;
 - ``{"kind": "outcome", "path", "result", "own_cost_usd"}``: what came of a step, as in a checkpoint, without secrets; and what its last
-  attempt cost by itself (nothing for a subworkflow step, whose steps have lines of their own);
+  attempt cost by itself (nothing for a subworkflow step, whose steps have lines of their own). ``paused_since`` goes with a gate that waits,
+  ``cut_short`` with a subworkflow step that failed only because the whole run's money was gone: what finished in it is kept;
 - ``{"kind": "end", "status"}``: the run came to an end of its own.
 
 Every line is handed to the system at once, so it survives the process. ``sync`` has the disk write them: it is called when a layer is
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ class Recorded:
     outcomes: dict[str, dict[str, JSON]] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     open: dict[str, bool] = field(default_factory=dict)
+    paused_since: dict[str, str] = field(default_factory=dict)
+    parents: dict[str, bool] = field(default_factory=dict)
+    """The paths of the subworkflow steps below which there are outcomes, each with true."""
     spent: float = 0.0
     complete: bool = False
     length: int = 0
@@ -58,8 +62,17 @@ class Recorded:
 
     def forget_below(self, path: str) -> None:
         """Forget the outcomes of the steps below a subworkflow step: its next attempt begins with the first of them."""
-        for name in [name for name in self.outcomes if name.startswith(f"{path}.")]:
-            del self.outcomes[name]
+        if path in self.parents:  # to look through all outcomes at each failure would cost their square
+            for name in [name for name in self.outcomes if name.startswith(f"{path}.")]:
+                del self.outcomes[name]
+
+
+def above(path: str) -> Iterator[tuple[str, bool]]:
+    """Yield the paths of the subworkflow steps above a step, each with true."""
+    at = path.find(".")
+    while at >= 0:
+        yield path[:at], True
+        at = path.find(".", at + 1)
 
 
 class Journal:
@@ -110,9 +123,9 @@ class Journal:
         """Note that an attempt failed, and what it cost."""
         self._write({"kind": "failed", "path": path, "n": number, "cost_usd": cost_usd, "tokens": tokens})
 
-    def outcome(self, path: str, result: Mapping[str, JSON], own_cost_usd: float) -> None:
+    def outcome(self, path: str, result: Mapping[str, JSON], own_cost_usd: float, **more: JSON) -> None:
         """Note what came of a step, and what its last attempt cost (those before it are noted as failed)."""
-        self._write({"kind": "outcome", "path": path, "result": result, "own_cost_usd": own_cost_usd})
+        self._write({"kind": "outcome", "path": path, "result": result, "own_cost_usd": own_cost_usd, **more})
 
     def end(self, status: str) -> None:
         """Note how the run ended."""
@@ -138,7 +151,7 @@ class Journal:
         if self.broken is not None:
             return
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
-        data = text.encode("utf-8", "surrogatepass") + b"\n"
+        data = text.encode("utf-8", "backslashreplace") + b"\n"  # half of a surrogate pair as `\udc80`, which is JSON
         try:
             while data:
                 data = data[os.write(self._handle, data) :]
@@ -152,7 +165,7 @@ def read_journal(path: Path) -> Recorded:
 
     Raises ``FileNotFoundError``, and ``CheckpointSchemaError`` for a file that is no journal or one of a newer version.
     """
-    data = read_bytes(path)
+    data = read_bytes(path, ours=True)
     recorded: Recorded | None = None
     at = 0
     while (end := data.find(b"\n", at)) >= 0:
@@ -199,13 +212,17 @@ def _take(line: dict[str, JSON], recorded: Recorded) -> None:
     elif kind == "outcome" and isinstance(result := line.get("result"), dict):
         recorded.open[path] = False
         recorded.outcomes[path] = result
+        recorded.parents.update(above(path))
         recorded.spent += _money(line.get("own_cost_usd"))
-        if result.get("status") == "failed":
+        if result.get("status") == "failed" and not line.get("cut_short"):
             recorded.forget_below(path)
+        recorded.paused_since.pop(path, None)
+        if isinstance(since := line.get("paused_since"), str):
+            recorded.paused_since[path] = since
 
 
 def _money(cost: JSON) -> float:
-    return float(cost) if isinstance(cost, int | float) else 0.0
+    return float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e300 else 0.0
 
 
 def _lock(handle: int, path: Path) -> None:

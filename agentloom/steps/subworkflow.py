@@ -48,7 +48,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
 def _classification(child: ChildResult) -> Classification:
     """Tell whether running the child again may help: not if its money is gone, or if any of its steps failed for good."""
     if child.halt is not None:
-        return "permanent" if child.halt is Halt.BUDGET else "transient"
+        return "transient" if child.halt is Halt.TIMEOUT else "permanent"
     for_good = any(result.error_classification == "permanent" for result in child.step_results.values())
     return "permanent" if for_good else "transient"
 
