@@ -10,7 +10,7 @@ Lines, in the order of what happened (``n`` counts the attempts of an operation 
 - ``{"kind": "end", "status"}``: the run came to an end of its own.
 
 Every line is handed to the system at once, so it survives the process. ``sync`` has the disk write them: it is called when a layer is
-done, before anything that depends on it starts. A line that was cut off counts as not written. The file is locked by its process, and the
+done, before anything that depends on it starts. What was free and took no time may wait a moment for that: it costs less than the disk does. A line that was cut off counts as not written. The file is locked by its process, and the
 system lets go of the lock when that ends, however it ends.
 """
 
@@ -21,6 +21,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from agentloom.errors import AgentLoomError, CheckpointSchemaError
@@ -30,6 +31,11 @@ VERSION = 1
 SUFFIX = ".journal"
 
 JSON = Any
+
+WORTH_MS = 50.0
+"""A result that took longer than this, in milliseconds, or cost anything, is on the disk before what depends on it starts."""
+PATIENCE_S = 0.1
+"""How long other results may wait for the disk, in seconds."""
 
 
 class RunIsBusy(AgentLoomError):
@@ -83,6 +89,8 @@ class Journal:
         self.broken: OSError | None = None
         self._handle = handle
         self._dirty = False
+        self._due = False
+        self._synced = monotonic()
 
     @classmethod
     def create(cls, path: Path, header: Mapping[str, JSON]) -> Journal:
@@ -126,16 +134,20 @@ class Journal:
     def outcome(self, path: str, result: Mapping[str, JSON], own_cost_usd: float, **more: JSON) -> None:
         """Note what came of a step, and what its last attempt cost (those before it are noted as failed)."""
         self._write({"kind": "outcome", "path": path, "result": result, "own_cost_usd": own_cost_usd, **more})
+        if own_cost_usd or _money(result.get("duration_ms")) > WORTH_MS:
+            self._due = True
 
     def end(self, status: str) -> None:
         """Note how the run ended."""
         self._write({"kind": "end", "status": status})
+        self._due = True
         self.sync()
 
     def sync(self) -> None:
-        """Have the disk write what was noted."""
-        if self._dirty and self.broken is None:
-            self._dirty = False
+        """Have the disk write what was noted, where something is worth it or has waited long enough."""
+        if self._dirty and self.broken is None and (self._due or monotonic() - self._synced > PATIENCE_S):
+            self._dirty = self._due = False
+            self._synced = monotonic()
             try:
                 os.fsync(self._handle)
             except OSError as error:

@@ -483,3 +483,22 @@ def test_a_store_of_ones_own() -> None:
         assert asked(provider) == ["c"]
 
     run_virtual(main)
+
+
+@pytest.mark.parametrize(
+    ("cost", "took_ms", "synced"), [(0.0, 1.0, 0), (0.001, 1.0, 1), (0.0, 60.0, 1)], ids=["free", "paid", "slow"]
+)
+def test_what_is_worth_the_disk(tmp_path: Path, cost: float, took_ms: float, synced: int) -> None:
+    """What cost money or time is on the disk before anything depends on it; the end of a run always is."""
+    calls: list[int] = []
+    journal = Journal.create(tmp_path / "r.journal", {"begun": ""})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", calls.append)
+        journal.outcome("a", {"status": "success", "duration_ms": took_ms}, cost)
+        journal.sync()
+        assert len(calls) == synced
+        journal.sync()
+        assert len(calls) == synced
+        journal.end("success")
+        assert len(calls) == synced + 1
+    journal.close()
