@@ -34,7 +34,10 @@ class Calls(NamedTuple):
 
 
 class StepView(NamedTuple):
-    """One step. ``layer`` counts from 1; ``reads`` and ``writes`` are state paths; ``critical`` says that it is on the critical path."""
+    """One step. ``layer`` counts from 1; ``reads`` and ``writes`` are state paths; ``critical`` says that it is on the critical path.
+
+    ``below`` are the models that the steps of the workflow below call.
+    """
 
     id: str
     type: str
@@ -45,6 +48,7 @@ class StepView(NamedTuple):
     effort: Effort
     critical: bool
     calls: Calls | None = None
+    below: tuple[Calls, ...] = ()
 
 
 class Overview(NamedTuple):
@@ -76,7 +80,8 @@ def overview(document: WorkflowDocument, prices: PriceTable) -> Overview:
             calls, cost = _cost(document, step, found, inherited, prices)
             bound = None if bound is None or cost is None else bound + cost
             flows = _flows(document, step)
-            steps.append(StepView(name, step.type or "", layer, step.needs, *flows, found, name in on_it, calls))
+            below = tuple(_calls_below(document, step, inherited, prices))
+            steps.append(StepView(name, step.type or "", layer, step.needs, *flows, found, name in on_it, calls, below))
     return Overview(
         str(document.head.data.get("name") or ""),
         document.graph.layers,
@@ -179,8 +184,7 @@ def _below(
     child = document.children.get(step.id or "")
     if child is None or child.document is None or child.loop:
         return None
-    config = _mapping(child.document.head.data.get("config"))
-    inside = _Inherited(str(config.get("provider") or inherited.provider), str(config.get("model") or inherited.model))
+    inside = _inside(child.document, inherited)
     efforts = effort(child.document).efforts
     total = 0.0
     for name, own in child.document.by_id.items():
@@ -189,6 +193,26 @@ def _below(
             return None
         total += cost
     return total * found.attempts
+
+
+def _calls_below(document: WorkflowDocument, step: Step, inherited: _Inherited, prices: PriceTable) -> Iterator[Calls]:
+    """Yield the model that each step of the workflow below calls, and those below them."""
+    child = document.children.get(step.id or "") if step.type == "subworkflow" else None
+    if child is None or child.document is None or child.loop:
+        return
+    inside = _inside(child.document, inherited)
+    efforts = effort(child.document).efforts
+    for name, own in child.document.by_id.items():
+        calls = _cost(child.document, own, efforts[name], inside, prices)[0]
+        if calls is not None:
+            yield calls
+        yield from _calls_below(child.document, own, inside, prices)
+
+
+def _inside(child: WorkflowDocument, inherited: _Inherited) -> _Inherited:
+    """Return what the steps of a workflow below inherit."""
+    config = _mapping(child.head.data.get("config"))
+    return _Inherited(str(config.get("provider") or inherited.provider), str(config.get("model") or inherited.model))
 
 
 def _or_default(config: Mapping[str, Any], key: str) -> str:
@@ -245,11 +269,11 @@ def _step_data(step: StepView) -> dict[str, Any]:
 
 
 def models_of(steps: Iterable[StepView]) -> Iterator[tuple[str, Calls, int]]:
-    """Yield each model with how many steps call it, in the order in which they are first called."""
+    """Yield each model with how many steps call it, those of workflows below too, in the order in which they are first called."""
     found: dict[str, tuple[Calls, int]] = {}
     for step in steps:
-        if step.calls is not None:
-            calls, count = found.get(step.calls.model, (step.calls, 0))
-            found[step.calls.model] = (calls, count + 1)
+        for own in (step.calls, *step.below) if step.calls is not None else step.below:
+            calls, count = found.get(own.model, (own, 0))
+            found[own.model] = (calls, count + 1)
     for model, (calls, count) in found.items():
         yield model, calls, count

@@ -88,6 +88,19 @@ def test_what_the_workflow_below_reads(call: Call, here: Path, more: str, reads:
     assert steps[0]["reads"] == reads
 
 
+def test_models_of_workflows_below(call: Call, here: Path) -> None:
+    """A model counts each step that calls it, at any depth; a child takes its parent's unless it names its own."""
+    (here / "w.yaml").write_text(
+        "name: w\nconfig: {provider: openai, model: gpt-4o-mini}\nsteps:\n  - {id: a, type: llm_call, prompt: hi}\n"
+        "  - {id: s, type: subworkflow, workflow_inline: {name: c, steps: [{id: k, type: llm_call, prompt: hi},"
+        " {id: t, type: subworkflow, workflow_inline: {name: d, config: {model: other},"
+        " steps: [{id: k, type: llm_call, prompt: hi}]}}]}}\n",
+        encoding="utf-8",
+    )
+    lines = [line.split(None, 1)[1] for line in call("plan", "w.yaml").out.splitlines() if line.startswith("  model")]
+    assert [line.partition(",")[0] for line in lines] == ["gpt-4o-mini: 2 steps", "other: 1 step"]
+
+
 def test_for_people(call: Call, here: Path) -> None:
     """The critical path is marked; what can't be known is called that."""
     done = call("plan", "w.yaml")
