@@ -9,6 +9,7 @@ from agentloom.analysis.dataflow import Flow, Reach, Read
 from agentloom.analysis.dataflow.tables import bits
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.rules.reading import Doubtful, doubtful, files_below, listing, walk
+from agentloom.analysis.rules.spaced import spaced
 from agentloom.analysis.rules.twice import state_twice
 from agentloom.analysis.rules.waiting import wait_for
 from agentloom.diagnostics import Edit, Finding, Fix, Related, Severity
@@ -44,7 +45,7 @@ def unknown_state_key(document: WorkflowDocument) -> Iterator[Finding]:
         name = one.parts[depth]
         near = slip_of(name, known) if isinstance(name, str) else None
         outer = one.flow.outer
-        if (found := state_twice(one)) is not None:
+        if (found := state_twice(one) or spaced(one, depth)) is not None:
             yield found
         elif near is None and depth == 0 and outer is not None and outer.isolated:
             yield _not_handed(one, str(name))
