@@ -17,7 +17,7 @@ from agentloom.syntax.nodes import Style
 from agentloom.text import Span
 
 _COMMENT = re.compile(r"(?<=[ \t])#")
-_HALF_TYPED = re.compile(r"[A-Za-z_<][\w<-]*[ \t]*")
+_HALF_TYPED = re.compile(r"[A-Za-z_<$][\w<$-]*[ \t]*")
 
 
 def scan(text: str, cursor: int, start: int, stop: int, frames: list[Frame], trusted: bool = True) -> tuple[Spot, int]:
