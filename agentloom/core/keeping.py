@@ -159,7 +159,7 @@ class Keeper:
             updated_at=now(),
             total_cost_usd=spent,
             source=source,
-            attempts=dict(self._recorded.attempts),
+            attempts=self._recorded.ended_attempts(),
             inside=self._inside(results),
             paused_since=self.paused_since,
         )

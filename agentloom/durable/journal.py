@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,8 @@ from agentloom.files import read_bytes, sync_folder
 
 VERSION = 1
 SUFFIX = ".journal"
+_TRIES = 5
+_PAUSE_SECONDS = 0.02
 
 JSON = Any
 
@@ -65,6 +68,11 @@ class Recorded:
         """Return the number of an operation's next attempt: that of one that was cut off again, else one more than the last."""
         last = self.attempts.get(path, 0)
         return last if self.open.get(path) else last + 1
+
+    def ended_attempts(self) -> dict[str, int]:
+        """Return the number of the last attempt that has an end, by path: one that was cut off comes again under its own number."""
+        ended = {path: number - 1 if self.open.get(path) else number for path, number in self.attempts.items()}
+        return {path: number for path, number in ended.items() if number > 0}
 
     def forget_below(self, path: str) -> None:
         """Forget the outcomes of the steps below a subworkflow step: its next attempt begins with the first of them."""
@@ -237,7 +245,7 @@ def _money(cost: JSON) -> float:
     return float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e300 else 0.0
 
 
-def _lock(handle: int, path: Path) -> None:
+def _lock(handle: int, path: Path, tries: int = _TRIES) -> None:
     """Lock a file for this process; the system lets go when the process ends. Raises ``RunIsBusy``."""
     busy = RunIsBusy(f"run `{path.name.removesuffix(SUFFIX)}` is running in another process")
     try:
@@ -248,7 +256,14 @@ def _lock(handle: int, path: Path) -> None:
         else:
             import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for left in reversed(range(tries)):  # who lists the runs holds each lock for a moment
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if not left:
+                        raise
+                    time.sleep(_PAUSE_SECONDS)
         there = os.stat(path)
     except OSError:
         raise busy from None
@@ -264,7 +279,7 @@ def is_running(path: Path) -> bool:
     except OSError:
         return False
     try:
-        _lock(handle, path)
+        _lock(handle, path, tries=1)
     except RunIsBusy:
         return True
     finally:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from agentloom.checkpointing import CheckpointData, FileCheckpointer
@@ -15,7 +18,7 @@ from agentloom.core.engine import WorkflowEngine
 from agentloom.core.keeping import journal_of, load_run
 from agentloom.core.results import WorkflowResult
 from agentloom.errors import CheckpointSchemaError
-from agentloom.providers.base import Request
+from agentloom.providers.base import Request, Response, Usage
 from tests.engine.test_keeping import NO, Killed, asked, gateway_for, kill, priced, resume, run
 from tests.engine.virtual import run_virtual
 from tests.engine.world import Script, ask, flow, route, sub
@@ -298,3 +301,36 @@ def test_from_python_a_result_that_is_none_is_refused_too(store: FileCheckpointe
 
     with pytest.raises(CheckpointSchemaError):
         run_virtual(main)
+
+
+def test_an_attempt_that_was_cut_off_has_the_same_key_again(store: FileCheckpointer) -> None:
+    """R8: it may have done what it was to do; also when the run was stopped, or the budget stopped the step beside it."""
+    data = flow(ask("a"), ask("b"), config={"budget_usd": 0.5})
+    keys: list[str] = []
+
+    async def slow(request: Request, on_delta: object) -> str:
+        keys.append(request.idempotency_key)
+        await anyio.sleep(10)
+        return "b"
+
+    async def dear(request: Request, on_delta: object) -> Response:
+        await anyio.sleep(1)
+        return Response("a", "m", "mock", Usage(1, 1, 2), 0.6)
+
+    assert ended(data, store, {"a": dear, "b": slow}).status == "budget_exceeded"
+    assert resumed(store, {"b": slow}, budget_usd=100)[0].status == "success"
+    assert len(keys) == 2
+    assert keys[0] == keys[1] != ""
+
+
+def test_whoever_lists_the_runs_keeps_nobody_from_going_on(store: FileCheckpointer) -> None:
+    """To tell whether a run is under way its lock is taken for a moment; others try again."""
+    kill(lambda: run(store, flow(ask("a"), ask("b", "a")), {"b": die}))
+    handle = os.open(journal_of(store, "r"), os.O_RDWR)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    timer = threading.Timer(0.01, os.close, [handle])
+    timer.start()
+    try:
+        assert resumed(store)[0].status == "success"
+    finally:
+        timer.join()
