@@ -93,19 +93,30 @@ def _reason(error: Exception) -> str:
     return "it can't be read"
 
 
-def loop_through(document: WorkflowDocument, me: Path) -> tuple[Path, ...]:
+def loop_through(document: WorkflowDocument, me: Path, seen: set[int] | None = None) -> tuple[Path, ...]:
     """Return the ring of files below a document that leads back to ``me``; empty when there is none."""
+    seen = set() if seen is None else seen
     for child in document.children.values():
         if me in child.loop:
             at = child.loop.index(me)
             ring = child.loop[at:-1] + child.loop[:at] if child.loop[0] == child.loop[-1] else child.loop
             return (*ring, me)
-        if child.document is not None and (found := loop_through(child.document, me)):
+        if child.document is None or id(child.document) in seen:
+            continue
+        seen.add(id(child.document))
+        if found := loop_through(child.document, me, seen):
             return found
     return ()
 
 
 def _has_loop(document: WorkflowDocument) -> bool:
-    return any(
-        child.loop or (child.document is not None and _has_loop(child.document)) for child in document.children.values()
-    )
+    seen: set[int] = set()
+    todo = [document]
+    while todo:  # each workflow once, however many steps run it
+        for child in todo.pop().children.values():
+            if child.loop:
+                return True
+            if child.document is not None and id(child.document) not in seen:
+                seen.add(id(child.document))
+                todo.append(child.document)
+    return False

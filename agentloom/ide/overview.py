@@ -125,20 +125,29 @@ def _flows(document: WorkflowDocument, step: Step) -> tuple[tuple[str, ...], tup
     return tuple(reads), tuple(writes)
 
 
-def _reads(flow: Flow, step: Step) -> Iterator[tuple[Part, ...]]:
+def _reads(
+    flow: Flow, step: Step, known: dict[int, dict[tuple[Part, ...], bool]] | None = None
+) -> Iterator[tuple[Part, ...]]:
     """Yield what a step reads of the state, and what the workflow below it reads of the copy that it is given."""
     yield from (read.parts for read in flow.reads(step) if read.parts)
     child = flow.child(step)
     if child is None or child.outer is None or child.outer.isolated:
         return
-    below = dataflow(child.document)
-    for inner in child.document.steps:
-        for parts in _reads(below, inner):
-            found = below.reaching(inner, parts).certainty
-            if parts[0] == "steps" or parts[0] in child.outer.given or found == "always":
-                continue
-            if found != "declared" or flow.reaching(step, parts).certainty != "never":
-                yield parts
+    known = {} if known is None else known  # many steps may run the same file
+    if id(child.document) not in known:
+        known[id(child.document)] = dict(_from_above(dataflow(child.document), known))
+    for parts, own in known[id(child.document)].items():
+        if parts[0] not in child.outer.given and (not own or flow.reaching(step, parts).certainty != "never"):
+            yield parts
+
+
+def _from_above(flow: Flow, known: dict[int, dict[tuple[Part, ...], bool]]) -> Iterator[tuple[tuple[Part, ...], bool]]:
+    """Yield what a workflow reads that may come from the one above it, and whether it has a value of its own for that."""
+    for step in flow.document.steps:
+        for parts in _reads(flow, step, known):
+            found = flow.reaching(step, parts).certainty
+            if parts[0] != "steps" and found != "always":
+                yield parts, found == "declared"
 
 
 def _cost(

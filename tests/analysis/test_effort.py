@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentloom.analysis.analyze import analyze
+from agentloom.analysis.context import Context
 from agentloom.analysis.effort import Effort, effort
 from agentloom.backoff import BACKOFF_BASE, BACKOFF_MAX, JITTER, MAX_RETRIES, Backoff
 from agentloom.model.config import Config, Retry
+from agentloom.text import Source
 from tests.analysis.checking import check
 
 
@@ -170,3 +175,15 @@ def test_too_many_for_the_places() -> None:
     steps = "".join(f"  - {{id: s{n}, type: llm_call, prompt: hi, timeout: 10}}\n" for n in range(4))
     worst = effort(check(f"name: w\nconfig: {{max_retries: 0, max_concurrent_steps: 2}}\nsteps:\n{steps}"))
     assert worst.total == 10 + 15
+
+
+def test_files_that_each_run_the_next_twice(tmp_path: Path) -> None:
+    """Thirty files in a row, each run by two steps of the one before: a thousand million ways down, and each file is looked at once."""
+    for number in range(30):
+        steps = "".join(f"  - {{id: {name}, type: subworkflow, workflow_path: f{number + 1}.yaml}}\n" for name in "ab")
+        (tmp_path / f"f{number}.yaml").write_text(f"name: f\nsteps:\n{steps}", encoding="utf-8")
+    (tmp_path / "f30.yaml").write_text("name: f\nsteps:\n  - {id: a, type: llm_call, prompt: hi}\n", encoding="utf-8")
+    path = tmp_path / "f0.yaml"
+    document = analyze(Source(str(path), path.read_text(encoding="utf-8")), Context())
+    assert {found.code for found in document.diagnostics} <= {"AL508"}
+    assert effort(document).efforts["a"].inside == 4**31

@@ -74,8 +74,18 @@ def _unread(child: Flow, step: Step, given: list[str], returned: list[str], all_
         )
 
 
-def _keys_read(flow: Flow) -> set[str] | None:
-    """Return the first parts of all that a workflow, and those below it, read of its state; None when it reads the whole."""
+def _keys_read(flow: Flow, known: dict[int, set[str] | None] | None = None) -> set[str] | None:
+    """Return the first parts of all that a workflow, and those below it, read of its state; None when it reads the whole.
+
+    ``known`` has those of workflows that were looked at already: many steps may run the same file.
+    """
+    known = {} if known is None else known
+    if id(flow.document) not in known:
+        known[id(flow.document)] = _keys_read_in(flow, known)
+    return known[id(flow.document)]
+
+
+def _keys_read_in(flow: Flow, known: dict[int, set[str] | None]) -> set[str] | None:
     found: set[str] = set()
     for step in flow.document.steps:
         if any(place.kind == "state" and place.role == "read" and not place.parts for place in step.facts.occurrences):
@@ -90,7 +100,7 @@ def _keys_read(flow: Flow) -> set[str] | None:
             if below is None:
                 return None
             if step.facts.data.get("isolated_state") is not True:
-                more = _keys_read(below)
+                more = _keys_read(below, known)
                 if more is None or (step.facts.data.get("return_keys") is None and step.facts.writes):
                     return None
                 found |= more

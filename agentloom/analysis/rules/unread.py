@@ -75,8 +75,18 @@ def _keys(facts: Facts) -> list[Key]:
     return [key_of(place.parts) for place in facts.occurrences if place.kind == "state" and place.role == "read"]
 
 
-def _reads(flow: Flow) -> set[Key] | None:
-    """Return all that a workflow and those below it that share its state read; None when that can't be told."""
+def _reads(flow: Flow, known: dict[int, set[Key] | None] | None = None) -> set[Key] | None:
+    """Return all that a workflow and those below it that share its state read; None when that can't be told.
+
+    ``known`` has that of workflows that were looked at already: many steps may run the same file.
+    """
+    known = {} if known is None else known
+    if id(flow.document) not in known:
+        known[id(flow.document)] = _read_in(flow, known)
+    return known[id(flow.document)]
+
+
+def _read_in(flow: Flow, known: dict[int, set[Key] | None]) -> set[Key] | None:
     if flow.broken:
         return None
     found: set[Key] = set()
@@ -96,7 +106,7 @@ def _reads(flow: Flow) -> set[Key] | None:
             if child is None:
                 return None
             if child.outer is not None and not child.outer.isolated:
-                below = _reads(child)
+                below = _reads(child, known)
                 if below is None:
                     return None
                 found |= {key for key in below if key[0] != "steps"}
