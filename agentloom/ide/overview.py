@@ -6,7 +6,7 @@ Everything is read off the checked document; what can't be known is None and say
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from agentloom.analysis.dataflow import Flow, dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
@@ -36,7 +36,7 @@ class Calls(NamedTuple):
 class StepView(NamedTuple):
     """One step. ``layer`` counts from 1; ``reads`` and ``writes`` are state paths; ``critical`` says that it is on the critical path.
 
-    ``below`` are the models that the steps of the workflow below call.
+    ``below`` are the models that the steps of the workflow below call, each with how many do.
     """
 
     id: str
@@ -48,7 +48,7 @@ class StepView(NamedTuple):
     effort: Effort
     critical: bool
     calls: Calls | None = None
-    below: tuple[Calls, ...] = ()
+    below: tuple[tuple[Calls, int], ...] = ()
 
 
 class Overview(NamedTuple):
@@ -72,15 +72,17 @@ def overview(document: WorkflowDocument, prices: PriceTable) -> Overview:
     inherited = _Inherited(_or_default(config, "provider"), _or_default(config, "model"))
     on_it = frozenset(critical)
     steps: list[StepView] = []
+    known: _Known = {}
     bound: float | None = 0.0
     for layer, names in enumerate(document.graph.layers, 1):
         for name in names:
             step = document.by_id[name]
             found = worst.efforts[name]
-            calls, cost = _cost(document, step, found, inherited, prices)
+            calls, cost = _cost(document, step, found, inherited, prices, known)
             bound = None if bound is None or cost is None else bound + cost
             flows = _flows(document, step)
-            below = tuple(_calls_below(document, step, inherited, prices))
+            inside = _child(document, step, inherited, prices, known)
+            below = inside.calls if inside is not None else ()
             steps.append(StepView(name, step.type or "", layer, step.needs, *flows, found, name in on_it, calls, below))
     return Overview(
         str(document.head.data.get("name") or ""),
@@ -118,6 +120,16 @@ class _Inherited(NamedTuple):
     model: str
 
 
+class _Child(NamedTuple):
+    """A workflow below: the most that one attempt of it costs (None where that can't be known), and the models that it calls."""
+
+    cost: float | None
+    calls: tuple[tuple[Calls, int], ...]
+
+
+_Known: TypeAlias = dict[tuple[int, _Inherited], _Child]
+
+
 def _flows(document: WorkflowDocument, step: Step) -> tuple[tuple[str, ...], tuple[str, ...]]:
     flow = dataflow(document)
     reads = dict.fromkeys(format_path(parts) for parts in _reads(flow, step))
@@ -151,12 +163,13 @@ def _from_above(flow: Flow, known: dict[int, dict[tuple[Part, ...], bool]]) -> I
 
 
 def _cost(
-    document: WorkflowDocument, step: Step, found: Effort, inherited: _Inherited, prices: PriceTable
+    document: WorkflowDocument, step: Step, found: Effort, inherited: _Inherited, prices: PriceTable, known: _Known
 ) -> tuple[Calls | None, float | None]:
     """Return the model that a step calls, and the most that the step can cost."""
     block = step.facts.block
     if step.type == "subworkflow":
-        return None, _below(document, step, found, inherited, prices)
+        inside = _child(document, step, inherited, prices, known)
+        return None, None if inside is None or inside.cost is None else inside.cost * found.attempts
     if step.type == "agent":
         return None, None
     if block is None or "model" not in block.fields:
@@ -187,35 +200,28 @@ def _bound(step: Step, found: Effort, price: Price) -> tuple[float | None, str]:
     return found.attempts * (tokens * price.input + most * price.output) / 1000, ""
 
 
-def _below(
-    document: WorkflowDocument, step: Step, found: Effort, inherited: _Inherited, prices: PriceTable
-) -> float | None:
-    child = document.children.get(step.id or "")
+def _child(
+    document: WorkflowDocument, step: Step, inherited: _Inherited, prices: PriceTable, known: _Known
+) -> _Child | None:
+    """Return what a step's workflow below calls, looked at once however many steps run it; None without one, or when it runs itself."""
+    child = document.children.get(step.id or "") if step.type == "subworkflow" else None
     if child is None or child.document is None or child.loop:
         return None
     inside = _inside(child.document, inherited)
-    efforts = effort(child.document).efforts
-    total = 0.0
-    for name, own in child.document.by_id.items():
-        cost = _cost(child.document, own, efforts[name], inside, prices)[1]
-        if cost is None:
-            return None
-        total += cost
-    return total * found.attempts
-
-
-def _calls_below(document: WorkflowDocument, step: Step, inherited: _Inherited, prices: PriceTable) -> Iterator[Calls]:
-    """Yield the model that each step of the workflow below calls, and those below them."""
-    child = document.children.get(step.id or "") if step.type == "subworkflow" else None
-    if child is None or child.document is None or child.loop:
-        return
-    inside = _inside(child.document, inherited)
-    efforts = effort(child.document).efforts
-    for name, own in child.document.by_id.items():
-        calls = _cost(child.document, own, efforts[name], inside, prices)[0]
-        if calls is not None:
-            yield calls
-        yield from _calls_below(child.document, own, inside, prices)
+    key = (id(child.document), inside)
+    if key not in known:
+        efforts = effort(child.document).efforts
+        total: float | None = 0.0
+        counts: dict[Calls, int] = {}
+        for name, own in child.document.by_id.items():
+            calls, cost = _cost(child.document, own, efforts[name], inside, prices, known)
+            total = None if total is None or cost is None else total + cost
+            below = _child(child.document, own, inside, prices, known)
+            for one, number in ((calls, 1), *(below.calls if below is not None else ())):
+                if one is not None:
+                    counts[one] = counts.get(one, 0) + number
+        known[key] = _Child(total, tuple(counts.items()))
+    return known[key]
 
 
 def _inside(child: WorkflowDocument, inherited: _Inherited) -> _Inherited:
@@ -281,8 +287,9 @@ def models_of(steps: Iterable[StepView]) -> Iterator[tuple[str, Calls, int]]:
     """Yield each model with how many steps call it, those of workflows below too, in the order in which they are first called."""
     found: dict[str, tuple[Calls, int]] = {}
     for step in steps:
-        for own in (step.calls, *step.below) if step.calls is not None else step.below:
-            calls, count = found.get(own.model, (own, 0))
-            found[own.model] = (calls, count + 1)
+        for own, number in ((step.calls, 1), *step.below):
+            if own is not None:
+                calls, count = found.get(own.model, (own, 0))
+                found[own.model] = (calls, count + number)
     for model, (calls, count) in found.items():
         yield model, calls, count

@@ -101,6 +101,15 @@ def test_models_of_workflows_below(call: Call, here: Path) -> None:
     assert [line.partition(",")[0] for line in lines] == ["gpt-4o-mini: 2 steps", "other: 1 step"]
 
 
+def test_the_plan_of_files_that_each_run_the_next_twice(call: Call, here: Path) -> None:
+    """There are a thousand million ways down thirty files; each file is looked at once, and the model counts each way."""
+    for number in range(30):
+        steps = "".join(f"  - {{id: {name}, type: subworkflow, workflow_path: f{number + 1}.yaml}}\n" for name in "ab")
+        (here / f"f{number}.yaml").write_text(f"name: f\nsteps:\n{steps}", encoding="utf-8")
+    (here / "f30.yaml").write_text("name: f\nsteps:\n  - {id: a, type: llm_call, prompt: hi}\n", encoding="utf-8")
+    assert f"model                   gpt-4o-mini: {2**30} steps" in call("plan", "f0.yaml").out
+
+
 def test_for_people(call: Call, here: Path) -> None:
     """The critical path is marked; what can't be known is called that."""
     done = call("plan", "w.yaml")
