@@ -46,7 +46,7 @@ async def perform(
     while True:
         counted = attempts_log.next_attempt(op.path)
         attempts_log.started(op.path, counted)
-        attempt = Attempt(op.path, number, stream, counted)
+        attempt = Attempt(op.path, number, stream, counted, services.is_secret(op.step.id))
         outcome, error = await _once(executor, op, services, limits, attempt)
         cost += outcome.cost_usd
         usage = add_usage(usage, outcome.token_usage)

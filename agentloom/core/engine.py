@@ -296,6 +296,7 @@ class WorkflowEngine:
             paused_since=keeper.paused_since,
             sandbox=prepared.sandbox,
             redact=lambda state: run.redaction.state(state, plan.outputs),
+            is_secret=lambda step_id: run.redaction.names(plan.outputs.get(step_id, ())),
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
         )
         state = run.states[prefix] = State(given)
@@ -312,6 +313,7 @@ class WorkflowEngine:
             may_start=lambda: guard.before() is None,
             keep=keeper.keeper_for(plan, run.redaction, prefix),
             sync=keeper.sync,
+            told=lambda path, output: run.redaction.output(output, plan.outputs.get(path[len(prefix) :])),
         )
         await interpret(plan, state, runner, BY_TYPE, prefix, guard, kept, progress)
         halt = progress.halt or (Halt.BUDGET if limits.ledger.exceeded is not None else None)

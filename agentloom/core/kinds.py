@@ -87,6 +87,7 @@ class Services:
 
     ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601). ``redact`` returns a
     state without secrets, for what leaves the house. ``callback_url`` is where decisions are taken over HTTP, if that is known.
+    ``is_secret`` tells, by its id, whether a step's whole output is.
     """
 
     workflow: str
@@ -101,15 +102,20 @@ class Services:
     sandbox: SandboxRules | None = None
     redact: Callable[[Mapping[str, JSON]], Mapping[str, JSON]] = lambda state: state
     callback_url: str | None = None
+    is_secret: Callable[[str], bool] = lambda step_id: False
 
 
 class Attempt:
-    """One attempt of one operation: takes the pieces of a streamed reply, the warnings, and what is spent."""
+    """One attempt of one operation: takes the pieces of a streamed reply, the warnings, and what is spent.
 
-    __slots__ = ("_counted", "_number", "_path", "_seq", "_stream", "cost", "usage", "warnings")
+    ``is_secret`` says that nobody is told of the reply while it is written: its output is a secret, and no hash stands for a piece.
+    """
 
-    def __init__(self, path: str, number: int, stream: EventStream, counted: int = 1) -> None:
+    __slots__ = ("_counted", "_is_secret", "_number", "_path", "_seq", "_stream", "cost", "usage", "warnings")
+
+    def __init__(self, path: str, number: int, stream: EventStream, counted: int = 1, is_secret: bool = False) -> None:
         self._counted = counted
+        self._is_secret = is_secret
         self.warnings: list[str] = []
         self.cost = 0.0
         self.usage = NO_USAGE
@@ -131,6 +137,8 @@ class Attempt:
 
     async def delta(self, text: str) -> None:
         """Tell whoever watches of a piece of the reply."""
+        if self._is_secret:
+            return
         seq = self._seq
         self._seq += 1
         await self._stream.emit(StepDelta(step=self._path, text=text, attempt=self._number, seq=seq))

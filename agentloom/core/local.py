@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import anyio
 
-from agentloom.core.events import EventStream, RunEvent, StepStarted
+from agentloom.core.events import EventStream, RunEvent, StepFinished, StepStarted
 from agentloom.core.interpreter import finished
+from agentloom.core.results import JSON
 from agentloom.core.runner import Op, Outcome, Settle, Verdict
 
 Perform = Callable[[Op], Awaitable[Outcome]]
@@ -17,7 +19,8 @@ class LocalRunner:
     """Performs the batches of one workflow. ``perform_one`` never raises but when it is cancelled.
 
     ``recorded`` are outcomes that exist already, by path; their operations are settled first and don't run. ``may_start`` is asked before
-    each operation, ``keep`` gets each new outcome before it is settled, and ``sync`` is called when a batch is done.
+    each operation, ``keep`` gets each new outcome before it is settled, and ``sync`` is called when a batch is done. ``told`` returns an output,
+    given by a step's path, as events may tell it.
     """
 
     def __init__(
@@ -29,6 +32,7 @@ class LocalRunner:
         may_start: Callable[[], bool] = lambda: True,
         keep: Callable[[str, Outcome], None] = lambda path, outcome: None,
         sync: Callable[[], None] = lambda: None,
+        told: Callable[[str, JSON], JSON] = lambda path, output: output,
     ) -> None:
         self.run_id = stream.run_id
         self._stream = stream
@@ -37,6 +41,7 @@ class LocalRunner:
         self._may_start = may_start
         self._keep = keep
         self._sync = sync
+        self._told = told
         self._drained = False
         self._recorded: Mapping[str, Outcome] = {} if recorded is None else recorded
 
@@ -49,7 +54,10 @@ class LocalRunner:
         self._keep(path, outcome)
 
     async def emit(self, event: RunEvent) -> None:
-        """Hand an event to the run's stream."""
+        """Hand an event to the run's stream; what a step gave is told without secrets."""
+        if isinstance(event, StepFinished):
+            output = self._told(event.step, event.output)
+            event = event if output is event.output else replace(event, output=output)
         await self._stream.emit(event)
 
     async def perform(self, ops: Sequence[Op], settle: Settle) -> None:
@@ -97,7 +105,7 @@ class LocalRunner:
             if watched:
                 # The result counts, so it is told, also when its own verdict has just cancelled this task.
                 with anyio.CancelScope(shield=verdict is Verdict.STOP):
-                    await self._stream.emit(finished(op.path, outcome))
+                    await self.emit(finished(op.path, outcome))
             if verdict is not Verdict.GO:
                 self._drained = True
                 return

@@ -11,11 +11,12 @@ import pytest
 
 from agentloom.checkpointing import FileCheckpointer
 from agentloom.core.engine import WorkflowEngine
+from agentloom.core.events import StepFinished
 from agentloom.core.loader import load_data
 from agentloom.core.redaction import CYCLE, Redaction, is_sentinel, sentinel
 from agentloom.providers.gateway import ProviderGateway
 from tests.engine.virtual import run_virtual
-from tests.engine.world import Script, ask, flow, sub, use
+from tests.engine.world import Script, ask, flow, run, sub, use
 
 SECRET = "hunter2-very-secret"
 
@@ -147,3 +148,28 @@ def test_keys_that_came_back_redacted_are_found() -> None:
     state = {"a": mark("x"), "b": {"c": [1, mark("y")]}, "steps": {"s": {"output": mark("z")}}, "d": "<REDACTED"}
     assert Redaction().secret_keys(state) == ["a", "b.c[1]"]
     assert not is_sentinel("<REDACTED")
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_events_tell_no_secrets(inside: bool) -> None:
+    """RD-3: a file of events is kept longer than a run lasts. A reply that is a secret isn't told piece by piece either."""
+    steps = [
+        {**ask("a", output="pw"), "stream": True},
+        {**ask("b", "a", output="open"), "stream": True},
+        use("c", "give", "b", output="user"),
+    ]
+    schema = {"pw": {"redact": True}, "user.pin": {"redact": True}}
+    if inside:
+        data = flow(sub("s", steps=steps, child={"state_schema": schema}))
+    else:
+        data = flow(*steps, state_schema=schema)
+    path = "s." if inside else ""
+    world = run(data, {f"{path}a": SECRET, f"{path}b": "no secret"}, {"give": lambda: {"pin": SECRET, "name": "x"}})
+    assert world.result.status == "success"
+    told = json.dumps([event.to_json() for event in world.events])
+    assert SECRET not in told
+    assert world.text_of(f"{path}a") == []
+    assert world.text_of(f"{path}b") == ["no", "secret"]
+    outputs = {event.step: event.output for event in world.events if isinstance(event, StepFinished)}
+    assert outputs[f"{path}a"] == mark(SECRET)
+    assert outputs[f"{path}c"] == {"pin": mark(SECRET), "name": "x"}
