@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,7 @@ from agentloom.core.kinds import Attempt, Executor, Services
 from agentloom.core.limits import Limits, add_usage
 from agentloom.core.results import NO_USAGE, StepResult
 from agentloom.core.runner import AttemptLog, Halt, Op
-from agentloom.errors import ProviderError
+from agentloom.errors import ProviderError, StepError
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +103,14 @@ async def _once(
                 outcome = await executor.run(op, services, attempt)
             except Exception as error:
                 raised = error
-                outcome = failed(op.step.id, error, op.step.retry.retryable_status_codes)
+            except SystemExit as error:
+                raised = StepError(f"it tried to end the program: exit code {error.code}", transient=True)
+            except anyio.get_cancelled_exc_class():
+                if _is_cancelled():
+                    raise
+                raised = StepError("it was cancelled from inside", transient=True)
+            if raised is not None:
+                outcome = failed(op.step.id, raised, op.step.retry.retryable_status_codes)
     finally:
         # Also of an attempt that is stopped because the run is: what it spent was spent.
         if executor.kind != "child":  # a child's steps have counted theirs
@@ -117,6 +125,12 @@ async def _once(
     if executor.kind != "child":
         return replace(outcome, cost_usd=attempt.cost, token_usage=attempt.usage), raised
     return outcome, raised
+
+
+def _is_cancelled() -> bool:
+    """Tell whether somebody wants this task to end; a tool may raise the same exception on its own account."""
+    task = asyncio.current_task()
+    return anyio.current_effective_deadline() == -inf or (task is not None and task.cancelling() > 0)
 
 
 def _out_of_time(op: Op, limits: Limits) -> StepResult:

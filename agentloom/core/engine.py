@@ -317,6 +317,9 @@ class WorkflowEngine:
         )
         await interpret(plan, state, runner, BY_TYPE, prefix, guard, kept, progress)
         halt = progress.halt or (Halt.BUDGET if limits.ledger.exceeded is not None else None)
+        if halt is Halt.BUDGET and limits.ledger.exceeded not in (None, limits.ledger):
+            # The child as a whole crossed the limit of a workflow above it, and keeps its result if it is done.
+            halt = None if len(progress.results) == len(plan.needs) else halt
         return _Done(run.results(prefix), state.root, halt)
 
 

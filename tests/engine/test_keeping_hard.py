@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -21,7 +22,8 @@ from agentloom.errors import CheckpointSchemaError
 from agentloom.providers.base import Request, Response, Usage
 from tests.engine.test_keeping import NO, Killed, asked, gateway_for, kill, priced, resume, run
 from tests.engine.virtual import run_virtual
-from tests.engine.world import Script, ask, flow, route, sub
+from tests.engine.world import Script, ask, flow, route, sub, use
+from tests.engine.world import run as world_run
 
 
 @pytest.fixture
@@ -334,3 +336,26 @@ def test_whoever_lists_the_runs_keeps_nobody_from_going_on(store: FileCheckpoint
         assert resumed(store)[0].status == "success"
     finally:
         timer.join()
+
+
+def test_a_child_that_is_done_keeps_its_result_though_it_crossed_the_limit(store: FileCheckpointer) -> None:
+    """BU-1: the step whose cost crosses the limit keeps its result, a subworkflow too; it isn't paid again."""
+    data = flow(sub("s", steps=[ask("i"), ask("j", "i")]), ask("z", "s"), config={"budget_usd": 0.9})
+    answers = {name: priced(0.5) for name in ("s.i", "s.j", "z")}
+    result = ended(data, store, answers)
+    assert (result.status, result.step_results["s"].status) == ("budget_exceeded", "success")
+    result, provider = resumed(store, answers, budget_usd=2)
+    assert (result.status, asked(provider)) == ("success", ["z"])
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3)])
+def test_a_tool_that_wants_out_fails_its_step(error: BaseException) -> None:
+    """It neither ends the run nor leaves its step without a result."""
+
+    def leave() -> None:
+        raise error
+
+    steps = [use("a", "leave", retry={"max_retries": 1}), ask("b", "a"), ask("c")]
+    world = world_run(flow(*steps), tools={"leave": leave})
+    assert world.statuses == {"a": "failed", "b": "skipped", "c": "success"}
+    assert len(world.tools.calls) == 2
