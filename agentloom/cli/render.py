@@ -23,6 +23,9 @@ SEVERITY_STYLE = {
     Severity.HINT: console.DIM,
 }
 
+SECRET = frozenset({"AL801"})
+"""Codes about secrets: what they point at must not get into the logs of a build."""
+
 AROUND = 4
 """Code points looked at on either side of a range, per cell of room: lines can be megabytes long."""
 
@@ -36,7 +39,7 @@ def render(
     word = look.paint(f"{diagnostic.severity.word}[{diagnostic.code}]", style)
     yield f"{at}: {word} {diagnostic.name}: {look.paint(visible(diagnostic.message, look.encoding), console.BOLD)}"
     margin = _margin(diagnostic, lines)
-    yield from _quote(lines, diagnostic.span, look, margin, style)
+    yield from _quote(lines, diagnostic.span, look, margin, style, hidden=diagnostic.code in SECRET)
     for related in diagnostic.related:
         yield from _note(related, path, lines, look, elsewhere, margin)
     if diagnostic.fixes:
@@ -65,12 +68,17 @@ def _margin(diagnostic: Diagnostic, lines: LineTable) -> int:
     return len(str(max(place(lines, offset)[0] for offset in offsets)))
 
 
-def _quote(lines: LineTable, span: Span, look: Look, margin: int, style: str) -> Iterator[str]:
-    """Yield the line that a range starts on, and the marks under the range (its first line, if it has several)."""
+def _quote(lines: LineTable, span: Span, look: Look, margin: int, style: str, hidden: bool = False) -> Iterator[str]:
+    """Yield the line that a range starts on, and the marks under the range (its first line, if it has several).
+
+    What is ``hidden`` stays so: the text in the range is not shown.
+    """
     number = place(lines, span.start)[0]
     text, start = line_text(lines, number)
     left = max(0, min(span.start - start, len(text)))
     right = max(left, min(span.end - start, len(text)))
+    if hidden:
+        text = f"{text[:left]}{'*' * (right - left)}{text[right:]}"
     room = max(20, look.width - margin - 5)
     before, after = max(0, left - AROUND * room), left + AROUND * room
     cells = draw(text[before:after], look.encoding)

@@ -14,6 +14,7 @@ from agentloom.cli.positions import place
 from agentloom.cli.render import Place, render
 from agentloom.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from agentloom.text import LineTable, Span
+from tests.cli.conftest import Call
 
 GOLDEN = Path(__file__).parent / "golden"
 CHILD = "name: child\nsteps:\n  - id: a\n    type: llm_cal\n"
@@ -172,3 +173,14 @@ def test_a_message_stays_on_its_line() -> None:
     lines = list(render(found, "e\nf", LineTable("x"), Look(), elsewhere))
     assert lines[0] == "e␊f:1:1: error[AL001] x: a␊b␛[2J"
     assert lines[-1] == "  fix: c␍␊d"
+
+
+def test_a_secret_is_not_shown_again(call: Call, tmp_path: Path) -> None:
+    """What AL801 points at must not get into the logs of a build: the line is shown without it."""
+    key = "sk-Zq8vT3mK1xW7bR5nY2pL"
+    text = f"name: w\nsteps:\n  - {{id: a, type: tool, tool_name: http_request, tool_args: {{url: x, body: {key}}}}}\n"
+    (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
+    done = call("validate", str(tmp_path / "w.yaml"))
+    assert "AL801" in done.out
+    assert key not in done.out
+    assert "*" * len(key) in done.out
