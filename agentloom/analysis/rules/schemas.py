@@ -139,6 +139,10 @@ def faults(schema: Any) -> Iterator[tuple[Path, str]]:
 def _plain(key: str, value: Any, here: Path) -> Iterator[tuple[Path, str]]:
     if key == "type":
         listed = value if isinstance(value, list) else [value]
+        if not listed:
+            yield here, "`type` is an empty list, which no value fits; name a type, or remove it"
+        elif any(word in listed[:number] for number, word in enumerate(listed)):
+            yield here, "`type` names a type twice; remove one of them"
         for number, word in enumerate(listed):
             if word not in TYPES:
                 near = closest(word, TYPES) if isinstance(word, str) else None
@@ -160,7 +164,8 @@ def _plain(key: str, value: Any, here: Path) -> Iterator[tuple[Path, str]]:
         if not isinstance(value, list):
             yield here, f"`enum` is {_kind(value)}; it takes a list of values"
     elif key in _COUNTS:
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0 or value != int(value):
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if not whole or isinstance(value, bool) or value < 0:
             yield here, f"`{key}` takes a whole number from 0"
     elif key in _NUMBERS:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
