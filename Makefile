@@ -46,7 +46,7 @@ wheel: $(VENV)/.dev ## build the wheel and try it in a fresh environment
 update: $(VENV)/.dev $(NODE)/.package-lock.json ## write every generated file again: schemas, catalogue, rule pages, golden files, pictures
 	$(BIN)/python -m pytest -q --update -m golden -p no:randomly
 
-editors: ## install the editors that the tests drive, where that takes no questions
+editors: ## install the editors and the browser that the tests drive, where that takes no questions
 	@bash scripts/editors.sh
 
 editor-pictures: $(VENV)/.dev ## take the pictures of a real VS Code for the documents (wants Chromium and ripgrep)

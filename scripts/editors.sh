@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Has the editors that tests/editors drives: Debian's Neovim (an old one) and its Emacs with eglot. A newer Neovim comes with the
-# development packages. Installs them where that takes no questions, as root on Debian or Ubuntu; elsewhere it says what is missing,
+# Has the programs that tests drive: Debian's Neovim (an old one), its Emacs with eglot, and Chromium for the page of the callback server. A
+# newer Neovim comes with the development packages. Installs them where that takes no questions, as root on Debian or Ubuntu; elsewhere it says what is missing,
 # and the tests that need it are left out. In CI nothing is left out.
 set -euo pipefail
 
 packages=(neovim emacs-nox elpa-eglot elpa-yaml-mode)
+# Any Chromium will do, and some systems have one that is no package.
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || packages+=(chromium)
 
 there() { [ "$(dpkg-query -W -f '${Status}\n' "${packages[@]}" 2>/dev/null | grep -c '^install ok installed$')" -eq ${#packages[@]} ]; }
 
@@ -14,7 +16,7 @@ install() {
 }
 
 if ! command -v dpkg-query >/dev/null; then
-	echo "Tests in Neovim before 0.11 and in Emacs with eglot are left out where these editors are missing."
+	echo "Tests in Neovim before 0.11, in Emacs with eglot and in Chromium are left out where these are missing."
 elif ! there; then
 	log=$(mktemp)
 	trap 'rm -f "$log"' EXIT
@@ -23,7 +25,7 @@ elif ! there; then
 		install >"$log" 2>&1 || tail -20 "$log" >&2
 	fi
 	if ! there; then
-		echo "Tests in Debian's editors are left out until this is done: apt-get install ${packages[*]}" >&2
+		echo "Tests in these programs are left out until this is done: apt-get install ${packages[*]}" >&2
 		[ -z "${CI:-}" ]
 	fi
 fi
