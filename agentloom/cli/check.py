@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.classify import classify
-from agentloom.analysis.context import Context
+from agentloom.analysis.context import Context, ReadText, read_from_disk
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.rules.registry import settings_problems
 from agentloom.analysis.settings import Settings, SettingsFinder
@@ -28,6 +28,9 @@ from agentloom.tools.catalogue import BUILTIN_TOOLS
 
 BYTES_WORTH_A_PROCESS = 150_000
 """Less text than this is checked in one process: forking and collecting would take longer."""
+
+MOST_KEPT = 16_000_000
+"""Characters of files' texts that are kept for other files that run them."""
 
 Counts = tuple[int, int, int, int]
 """Errors, warnings, informations, hints."""
@@ -77,11 +80,12 @@ class Outcome(NamedTuple):
 
 
 class Checker:
-    """Checks files by one order. Remembers settings per folder."""
+    """Checks files by one order. Remembers settings per folder, and texts: a child that many files run is read once."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
         self._finder = SettingsFinder()
+        self._texts = Texts()
 
     def check(self, target: Target) -> Outcome:
         """Read and analyse one file; a file that can't be checked doesn't stop the others."""
@@ -101,7 +105,9 @@ class Checker:
         settings = self._settings(path)
         if not target.named and classify(read.text, path, settings) is None:
             return Outcome(target, ours=False)
-        context = context_of(settings)
+        if path is not None and read.fault is None and not target.is_stdin:
+            self._texts.keep(path, read.text)
+        context = context_of(settings, self._texts.read)
         document = analyze(source_of(read.text, path), context, found=read.faults)
         if self.order.repair is None:
             return self._outcome(target, document)
@@ -150,9 +156,46 @@ def source_of(text: str, path: Path | None) -> Source:
     return Source("<stdin>" if path is None else str(path), text)
 
 
-def context_of(settings: Settings) -> Context:
+def context_of(settings: Settings, read_text: ReadText = read_from_disk) -> Context:
     """Return what the command line knows besides the text."""
-    return Context(settings=settings, tools=BUILTIN_TOOLS)
+    return Context(settings=settings, tools=BUILTIN_TOOLS, read_text=read_text)
+
+
+class Texts:
+    """Texts of files, read once as long as they stay the same. Holds up to ``MOST_KEPT`` characters, and then begins anew."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Path, tuple[tuple[int, int, int], str]] = {}
+        self._size = 0
+
+    def read(self, path: Path) -> str:
+        """Return a file's text. Raises what ``read_from_disk`` raises."""
+        known = self._kept.get(path)
+        if known is not None and known[0] == _stamp(path):
+            return known[1]
+        text = read_from_disk(path)
+        self.keep(path, text)
+        return text
+
+    def keep(self, path: Path, text: str) -> None:
+        """Keep a text that was just read."""
+        stamp = _stamp(path)
+        if stamp is None:
+            return
+        self._size += len(text)
+        if self._size > MOST_KEPT:
+            self._kept.clear()
+            self._size = len(text)
+        self._kept[path] = (stamp, text)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes when a file does."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class Elsewhere:

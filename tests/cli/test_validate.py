@@ -343,3 +343,23 @@ def test_long_and_strange_names(here: Path, call: Call) -> None:
     text = call("validate", name).out
     assert text.startswith("a␊␛[31m")
     assert json.loads(call("validate", name, "--format", "json").out)["diagnostics"][0]["path"] == name
+
+
+def test_a_file_is_read_once(here: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that is named, and that several files run, is read once in one call; each parent sees what it says."""
+    from agentloom.analysis import context
+    from agentloom.cli import reading
+
+    parent = H + "  - {id: s, type: subworkflow, workflow_path: ./child.yaml}\n"
+    put(here, child__yaml=BAD, p1__yaml=parent, p2__yaml=parent)
+    reads: list[str] = []
+
+    def counted(path: Any, **options: Any) -> bytes:
+        reads.append(Path(path).name)
+        return Path(path).read_bytes()
+
+    monkeypatch.setattr(context, "read_bytes", counted)
+    monkeypatch.setattr(reading, "read_bytes", counted)
+    done = call("validate", "child.yaml", "p1.yaml", "p2.yaml")
+    assert (done.code, done.out.count("AL702")) == (1, 2)
+    assert sorted(reads) == ["child.yaml", "p1.yaml", "p2.yaml"]
