@@ -74,6 +74,13 @@ def texts_of(step: Step, parts: Sequence[Part]) -> tuple[str, ...] | None:
     return tuple(choice for choice in choices if isinstance(choice, str)) or None
 
 
+def gives_text(step: Step) -> bool:
+    """Tell whether a step's output is surely a text."""
+    if step.type == "llm_call":
+        return not step.facts.data.get("response_schema")
+    return step.type in ("router", "approval_gate")
+
+
 def schema_of(step: Step) -> Mapping[str, Any] | None:
     """Return the JSON Schema that a step's reply must fit."""
     block, data = step.facts.block, step.facts.data

@@ -52,7 +52,7 @@ INNER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("settings",),
         ("context", "symbols", "graph", "edits"),
         ("document",),
-        ("lower", "values", "dataflow", "outcomes", "effort", "classify", "children", "suppress"),
+        ("lower", "values", "dataflow", "outcomes", "asked", "effort", "classify", "children", "suppress"),
         ("rules",),
         ("stamp",),
         ("analyze", "fixing"),

@@ -20,13 +20,17 @@ _NAMING = {"tool": frozenset(("tool_name", "tools", "tool_choice")), "agent": fr
 
 
 def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
-    """A tool's name is almost, but not quite, that of a tool that there is.
+    """A step names a tool that isn't known.
 
-    Tools of one's own are registered in Python and not known here, so only slips of the pen are told.
+    The step would fail for good. Tools of one's own are registered in Python: where the settings name the modules that do so, only
+    slips of the pen are told, else each unknown name once.
 
-    Correct the name.
+    Correct the name, or name the module under `tools` in the settings.
     """
     known = document.context.tools
+    if not known:
+        return  # nobody knows which tools there are
+    told: set[str] = set()
     for facts, base, place in _named(document, "tool"):
         if place.name in known or not place.name:
             continue
@@ -38,6 +42,15 @@ def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
                 f"tool `{place.name}` is not known; did you mean `{near}`?",
                 fixes=renamed(find(facts.node, _path(place.key)), near, base),
             )
+        elif not document.context.settings.tools and place.name not in told and not _is_described(facts, place):
+            told.add(place.name)
+            cure = "correct the name, or name the module that registers it under `tools` in the settings"
+            yield Finding("AL604", place.span.shift(base), f"tool `{place.name}` is not known; {cure}")
+
+
+def _is_described(facts: Facts, place: Occurrence) -> bool:
+    """Tell whether a tool is told of where it is named: `tools` of a call describes what the model may ask for."""
+    return place.key.split(".", 1)[0] != "tool_name"
 
 
 def _named(document: WorkflowDocument, kind: str) -> Iterator[tuple[Facts, int, Occurrence]]:

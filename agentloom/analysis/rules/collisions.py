@@ -110,7 +110,8 @@ def write_through_scalar(document: WorkflowDocument) -> Iterator[Finding]:
     """An output path goes through a value that has no such place.
 
     `output: user.name` can't be written while `state.user` is a text, nor `items[5]` while `state.items` has two items: lists are
-    never extended. The state refuses it, and the step fails after its work.
+    never extended. The state refuses it, and the step fails. Behind a step that writes a text to `user` it is a warning: that step may
+    have been skipped.
 
     Choose another key, or change the value in `state`.
     """
@@ -131,6 +132,35 @@ def write_through_scalar(document: WorkflowDocument) -> Iterator[Finding]:
                 step.place(write.span),
                 f"`{write.name}` can't be written, since `{above}` {why}; choose another key",
             )
+    yield from _below_texts(document)
+
+
+def _below_texts(document: WorkflowDocument) -> Iterator[Finding]:
+    """Yield outputs that lie below what a step before them writes, when that is a text."""
+    deep = [(step, write) for step in document.steps for write in step.facts.writes if len(write.parts) > 1]
+    if not deep:
+        return
+    from agentloom.analysis.outcomes import gives_text  # knows the data flow, which few files need here
+
+    writers: dict[tuple[Any, ...], list[Step]] = {}
+    for step in document.steps:
+        for write in step.facts.writes:
+            if write.key == "output":
+                writers.setdefault(write.parts, []).append(step)
+    for step, write in deep:
+        for length in range(1, len(write.parts)):
+            above = writers.get(write.parts[:length], ())
+            first = next((other for other in above if document.graph.is_upstream(other.id or "", step.id or "")), None)
+            if first is not None and all(gives_text(other) for other in above):
+                name = format_path(write.parts[:length])
+                yield Finding(
+                    "AL406",
+                    step.place(write.span),
+                    f"`{write.name}` can't be written, since `{first.id}` writes a text to `{name}`; choose another key",
+                    related=(Related(first.name_span, f"`{first.id}` gives a text"),),
+                    severity=Severity.WARNING,
+                )
+                break
 
 
 def _refused(state: Any, parts: Sequence[str | int]) -> tuple[int, str] | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentloom.analysis import edits
+from agentloom.analysis.asked import demanded_labels
 from agentloom.analysis.dataflow import Flow, dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
-from agentloom.analysis.effort import mapping
+from agentloom.analysis.outcomes import STATUSES, schema_of, texts_of
 from agentloom.diagnostics import Edit, Finding, Fix, Related
 from agentloom.language.expression import parse_expression
-from agentloom.language.paths import Part, format_path
+from agentloom.language.paths import MISSING, Part, format_path, get
 from agentloom.syntax.scalars import text_span
 from agentloom.text import Span
 
@@ -32,7 +33,7 @@ def impossible_comparison(document: WorkflowDocument) -> Iterator[Finding]:
     """A condition compares a value with a text that it can never be.
 
     A gate's output is `approved` or `rejected`, a router's the id of a step, and a reply with a JSON Schema has one of its `enum`; case and
-    blanks count. A result's `status` is `success` or nothing: a step that failed has no result. What went through `lower()`, `upper()` or
+    blanks count. So do they in the labels of which a prompt demands one: "Classify as billing or technical. Answer with one word." A result's `status` is `success` or nothing: a step that failed has no result. What went through `lower()`, `upper()` or
     `strip()` has no capital letters, no small ones, or no blanks around it.
 
     Compare with one of the values that there are.
@@ -51,9 +52,9 @@ def impossible_comparison(document: WorkflowDocument) -> Iterator[Finding]:
             yield from _changed_texts(step, leaf, expression.tree)
             for parts, constant, wanted in _comparisons(expression.tree):
                 known = _known_values(flow, step, parts)
-                if known is None or wanted in known[0]:
+                if known is None or wanted in known.values or any(wanted in prompt for prompt in known.prompts):
                     continue
-                values, writers = known
+                values, writers = known.values, known.writers
                 span = text_span(leaf.node, *constant.span)
                 near = _near(wanted, values)
                 written = format_path(parts)
@@ -66,8 +67,11 @@ def impossible_comparison(document: WorkflowDocument) -> Iterator[Finding]:
                 yield Finding(
                     "AL306",
                     step.place(span),
-                    f"`{written}` is never `{wanted}`; {cure}",
-                    related=tuple(Related(writer.name_span, f"`{writer.id}` gives it") for writer in writers[:3]),
+                    f"`{written}` {'is asked never to be' if known.prompts else 'is never'} `{wanted}`; {cure}",
+                    related=tuple(
+                        Related(writer.name_span, f"`{writer.id}` {'is asked for' if known.prompts else 'gives'} it")
+                        for writer in writers[:3]
+                    ),
                     fixes=_fixes(step, leaf.node, constant.inner, near),
                 )
 
@@ -165,53 +169,52 @@ def _comparisons(tree: Node) -> Iterator[tuple[tuple[Part, ...], Constant, str]]
             left = right
 
 
-def _known_values(flow: Flow, step: Step, parts: tuple[Part, ...]) -> tuple[tuple[str, ...], list[Step]] | None:
-    """Return the texts that a path can hold, and the steps that write it; None when that isn't known."""
+class _Known(NamedTuple):
+    """The texts that a path can hold, and the steps that write it. ``prompts`` are those that only ask for one of the texts."""
+
+    values: tuple[str, ...]
+    writers: tuple[Step, ...]
+    prompts: tuple[str, ...] = ()
+
+
+def _known_values(flow: Flow, step: Step, parts: tuple[Part, ...]) -> _Known | None:
+    """Return the texts that a path can hold; None when that isn't known."""
     if parts[0] == "steps":
         writer = flow.document.by_id.get(str(parts[1])) if len(parts) > 2 else None
         if writer is None:
             return None
         if parts[2] == "status" and len(parts) == 3:
-            return ("success",), [writer]
-        values = _values_of(writer, parts[3:]) if parts[2] == "output" else None
-        return None if values is None else (values, [writer])
-    if flow.outer is not None or flow.declared.origin(parts) is not None:
+            return _Known(STATUSES, (writer,))
+        return _values_of(writer, parts[3:]) if parts[2] == "output" else None
+    if flow.outer is not None or flow.declared.origin(parts) not in (None, "state"):
+        return None
+    state = flow.document.head.data.get("state")
+    initial = get(state, parts) if isinstance(state, dict) else MISSING
+    if initial not in (MISSING, None, ""):
         return None
     found: dict[str, None] = {}
     writers: list[Step] = []
+    prompts: list[str] = []
     for other in flow.writers(parts):
         if other.parts != parts[: len(other.parts)]:
             return None  # only a part of it, or something below
-        values = _values_of(other.step, parts[len(other.parts) :])
-        if values is None or any(write.key == "conversation" for write in other.step.facts.writes):
+        known = _values_of(other.step, parts[len(other.parts) :])
+        if known is None or any(write.key == "conversation" for write in other.step.facts.writes):
             return None
-        found.update(dict.fromkeys(values))
+        found.update(dict.fromkeys(known.values))
         writers.append(other.step)
-    return (tuple(found), writers) if found else None
+        prompts += known.prompts
+    return _Known(tuple(found), tuple(writers), tuple(prompts)) if found else None
 
 
-def _values_of(step: Step, below: tuple[Part, ...]) -> tuple[str, ...] | None:
-    """Return the texts that a step's output, or a part of it, can be; None when that isn't known."""
-    data = step.facts.data
-    if step.type == "approval_gate" and not below:
-        return ("approved", "rejected")
-    if step.type == "router" and not below:
-        names = [
-            o.name
-            for o in step.facts.occurrences
-            if o.kind == "step" and o.role == "refer" and not o.key.startswith("depends_on")
-        ]
-        return tuple(dict.fromkeys(names)) or None
-    if step.type == "llm_call":
-        schema = mapping(data.get("response_schema"))
-        if schema.get("type") != "json_schema":
-            return None
-        at = mapping(schema.get("schema"))
-        for part in below:
-            if not isinstance(part, str):
-                return None
-            at = mapping(mapping(at.get("properties")).get(part))
-        values = at.get("enum", [at["const"]] if "const" in at else None)
-        if isinstance(values, list) and values and all(isinstance(value, str) for value in values):
-            return tuple(values)
-    return None
+def _values_of(step: Step, below: tuple[Part, ...]) -> _Known | None:
+    """Return the texts that a step's output, or a part of it, can be, or is asked to be; None when that isn't known."""
+    values = texts_of(step, below)
+    if values:
+        return _Known(values, (step,))
+    prompt = step.facts.text("prompt")
+    if below or prompt is None or step.type != "llm_call" or schema_of(step) is not None:
+        return None
+    asked = "\n".join(text for text in (step.facts.text("system_prompt"), prompt) if text is not None)
+    labels = demanded_labels(asked)
+    return _Known(labels, (step,), (asked,)) if labels else None
