@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from agentloom.ide.prose.fields import limits
 from agentloom.model.catalogue import STEP, Block, Catalogue, Field, Shape, catalogue
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "workflow-files.md"
@@ -108,27 +109,7 @@ def _words(known: Catalogue, shape: Shape) -> str:
 
 
 def _bounds(shape: Shape) -> str:
-    return ", ".join(_limits(shape))
-
-
-def _limits(shape: Shape) -> Iterator[str]:
-    if shape.minimum is not None and shape.maximum is not None:
-        yield f"{shape.minimum:g} to {shape.maximum:g}"
-    elif shape.minimum is not None:
-        yield f"{shape.minimum:g} or more"
-    elif shape.maximum is not None:
-        yield f"{shape.maximum:g} at most"
-    if shape.exclusive_minimum is not None:
-        yield f"above {shape.exclusive_minimum:g}"
-    if shape.min_items:
-        yield f"at least {shape.min_items}"
-    if shape.min_length:
-        yield "not empty"
-    if shape.pattern is not None:
-        yield "a name" if shape.mark("defines") else "a state path"
-    for each in (shape.item, *shape.any_of):
-        if each is not None:
-            yield from (f"each {limit}" if each is shape.item else limit for limit in _limits(each))
+    return ", ".join(limits(shape, patterns=True))
 
 
 def _choices(shape: Shape) -> Iterator[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -22,16 +22,17 @@ from agentloom.core.kinds import ChildResult, Services, Tools
 from agentloom.core.limits import Limits, limits_of
 from agentloom.core.loader import load_data
 from agentloom.core.local import LocalRunner
+from agentloom.core.outcome import outcome_of
 from agentloom.core.plain import plain
 from agentloom.core.plan import Plan
 from agentloom.core.preparation import Prepared, prepare
-from agentloom.core.redaction import Redaction, is_sentinel, redaction_of, restored, secret_names, sentinel
-from agentloom.core.results import JSON, RunStatus, StepResult, WorkflowResult
+from agentloom.core.redaction import Redaction, redaction_of
+from agentloom.core.results import JSON, StepResult, WorkflowResult
 from agentloom.core.runner import Halt, Op
+from agentloom.core.secrets import redaction_for, with_secrets, without_secret
 from agentloom.core.state import STEPS, State
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.files import in_plain_words
-from agentloom.language.paths import Part, get
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.steps.table import BY_TYPE
 from agentloom.tools.builtin import register_builtins
@@ -76,7 +77,6 @@ class WorkflowEngine:
         self._runs = 0
         self._seed: CheckpointData | None = None
         self._decisions: dict[str, str] = {}
-        self._redaction = Redaction()
         self._source = str(workflow.path) if isinstance(workflow, WorkflowDocument) and workflow.path else None
 
     @classmethod
@@ -132,7 +132,7 @@ class WorkflowEngine:
         self._runs += 1
         stream = EventStream(self.run_id, self._on_event)
         plan = prepared.plan
-        redaction = _redaction_of(prepared)
+        redaction = redaction_for(prepared, os.environ)
         started_from = {**plain(self._seed.state if self._seed else prepared.state, "state"), **given}
         started_from.pop(STEPS, None)
         kept = kept_of(self._seed)
@@ -300,7 +300,7 @@ class WorkflowEngine:
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
         )
         state = run.states[prefix] = State(given)
-        kept = {name: _with_secrets(result, plan, given, prefix) for name, result in kept.items()}
+        kept = {name: with_secrets(result, plan, given, prefix) for name, result in kept.items()}
         for name, result in kept.items():
             state.record(name, result.output)
         progress = run.progress[prefix] = Progress()
@@ -309,9 +309,9 @@ class WorkflowEngine:
             stream,
             perform_one,
             plan.max_concurrent_steps,
-            keeper.outcomes(lambda result: _with_secrets(result, plan, given, prefix)),
+            keeper.outcomes(lambda result: with_secrets(result, plan, given, prefix)),
             may_start=lambda: guard.before() is None,
-            keep=keeper.keeper_for(plan, run.redaction, prefix),
+            keep=keeper.keeper_for(plan, run.redaction),
             sync=keeper.sync,
             told=lambda path, output: run.redaction.output(output, plan.outputs.get(path[len(prefix) :])),
         )
@@ -382,63 +382,6 @@ class _Done(NamedTuple):
     results: dict[str, StepResult]
     state: Mapping[str, JSON]
     halt: Halt | None
-
-
-def without_secret(result: StepResult, outputs: Mapping[str, tuple[Part, ...]], redaction: Redaction) -> StepResult:
-    """Return a step's result without secrets."""
-    output = redaction.output(result.output, outputs.get(result.step_id))
-    return result if output is result.output else replace(result, output=output)
-
-
-def _with_secrets(result: StepResult, plan: Plan, given: Mapping[str, JSON], prefix: str) -> StepResult:
-    """Return a result of an earlier life of the run with the secrets in it that are known again.
-
-    Those are values that were given for the resume, and the decisions of routers: they are the id of one of the steps.
-    """
-    output = result.output
-    if result.step_id in plan.routers and is_sentinel(output):
-        output = next((name for name in plan.needs if sentinel(name) == output), output)
-    path = plan.outputs.get(result.step_id)
-    if path is not None:
-        output = restored(output, get(given, path), exact=bool(prefix))
-    return result if output is result.output else replace(result, output=output)
-
-
-def _redaction_of(prepared: Prepared) -> Redaction:
-    """Return the redaction of a run: what is secret in a workflow below is secret wherever its final state is passed on."""
-    own = redaction_of(prepared.schema, os.environ)
-    return redaction_of(prepared.schema, os.environ, below=_secrets_below(prepared, own))
-
-
-def _secrets_below(prepared: Prepared, above: Redaction) -> Iterator[str]:
-    for child in prepared.children.values():
-        inside = redaction_of(child.schema, {}, above)
-        yield from secret_names(child.schema)
-        yield from inside.of_steps(child.plan.outputs)
-        yield from _secrets_below(child, inside)
-
-
-def outcome_of(results: Mapping[str, StepResult], halt: Halt | None, limits: Limits) -> tuple[RunStatus, str | None]:
-    """Return how a run with these results ended, and what went wrong in one line.
-
-    Waiting for a decision outranks going over the budget, that outranks running out of time, and that outranks failing.
-    """
-    if halt is Halt.PAUSED:
-        return "paused", None
-    if halt is Halt.BUDGET:
-        return "budget_exceeded", limits.error(halt)
-    if halt is Halt.TIMEOUT:
-        return "timeout", limits.error(halt)
-    if halt is Halt.UNKEPT:
-        return "failed", "the journal can't be written"
-    bad = [result for result in results.values() if result.failed]
-    if not bad:
-        return "success", None
-    if len(bad) == 1:
-        return "failed", f"step `{bad[0].step_id}` failed: {bad[0].error}"
-    names = ", ".join(f"`{result.step_id}`" for result in bad[:5])
-    more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-    return "failed", f"{len(bad)} steps failed: {names}{more}"
 
 
 def new_run_id() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -15,10 +15,10 @@ from agentloom.checkpointing.files import FileCheckpointer, is_run_id
 from agentloom.core.plan import Plan
 from agentloom.core.redaction import Redaction
 from agentloom.core.results import JSON, StepResult, result_of
+from agentloom.core.secrets import without_secret
 from agentloom.durable.journal import SUFFIX, Journal, Recorded, RunIsBusy, above, is_running, read_journal
 from agentloom.errors import CheckpointSchemaError
 from agentloom.files import in_plain_words
-from agentloom.language.paths import Part
 
 log = logging.getLogger(__name__)
 
@@ -94,19 +94,20 @@ class Keeper:
 
     # --- outcomes
 
-    def keeper_for(self, plan: Plan, redaction: Redaction, prefix: str) -> Any:
+    def keeper_for(self, plan: Plan, redaction: Redaction) -> Callable[[str, StepResult], None]:
         """Return what keeps the outcomes of one workflow's steps, by path."""
 
         def keep(path: str, outcome: StepResult) -> None:
             self._recorded.open[path] = False
-            output = redaction.output(outcome.output, plan.outputs.get(outcome.step_id))
-            clean = outcome if output is outcome.output else _with_output(outcome, output)
-            self._outcomes[path] = clean
-            self._parents.update(above(path))
             if outcome.status == "paused":
                 self.paused_since.setdefault(path, now())
             else:
                 self.paused_since.pop(path, None)
+            if self._checkpointer is None:
+                return
+            clean = without_secret(outcome, plan.outputs, redaction)
+            self._outcomes[path] = clean
+            self._parents.update(above(path))
             if self._journal is not None:
                 more: dict[str, JSON] = {}
                 if path in self.paused_since:
@@ -144,25 +145,10 @@ class Keeper:
         """Write the checkpoint, and let the journal go that it holds all of."""
         if self._checkpointer is None:
             return
-        data = CheckpointData(
-            workflow_name=plan.workflow,
-            run_id=self.run_id,
-            workflow_definition=dict(definition),
-            state=redaction.state(state, plan.outputs),
-            step_results={
-                name: self._clean(result, plan.outputs, redaction).to_dict() for name, result in results.items()
-            },
-            status=status,
-            completed_steps=[name for name, result in results.items() if result.status == "success"],
-            paused_step_id=paused,
-            created_at=self._created,
-            updated_at=now(),
-            total_cost_usd=spent,
-            source=source,
-            attempts=self._recorded.ended_attempts(),
-            inside=self._inside(results),
-            paused_since=self.paused_since,
-        )
+        data = self._data(self.run_id, plan, definition, source, state, results, status, spent, redaction, paused)
+        data.attempts = self._recorded.ended_attempts()
+        data.inside = self._inside(results)
+        data.paused_since = self.paused_since
         await self._checkpointer.save(data)
         if self._journal is not None:
             self._journal.end(status)
@@ -192,13 +178,34 @@ class Keeper:
         if not is_run_id(part_id):
             part_id = f"{self.run_id}.{re.sub('[^A-Za-z0-9._-]', '_', path)}-{sha256(path.encode()).hexdigest()[:8]}"
         paused = next((name for name, result in results.items() if result.status == "paused"), None)
-        data = CheckpointData(
+        data = self._data(part_id, plan, definition, source, state, results, status, spent, redaction, paused)
+        data.part_of = self.run_id
+        try:
+            await self._checkpointer.save(data)
+        except Exception as error:  # of a store of one's own, too
+            log.warning("The checkpoint of step '%s' can't be written: %s", path, error)
+
+    def _data(
+        self,
+        run_id: str,
+        plan: Plan,
+        definition: Mapping[str, JSON],
+        source: str | None,
+        state: Mapping[str, JSON],
+        results: Mapping[str, StepResult],
+        status: str,
+        spent: float,
+        redaction: Redaction,
+        paused: str | None,
+    ) -> CheckpointData:
+        """Return what the checkpoints of a run and of a child have alike, without secrets."""
+        return CheckpointData(
             workflow_name=plan.workflow,
-            run_id=part_id,
+            run_id=run_id,
             workflow_definition=dict(definition),
             state=redaction.state(state, plan.outputs),
             step_results={
-                name: self._clean(result, plan.outputs, redaction).to_dict() for name, result in results.items()
+                name: without_secret(result, plan.outputs, redaction).to_dict() for name, result in results.items()
             },
             status=status,
             completed_steps=[name for name, result in results.items() if result.status == "success"],
@@ -207,12 +214,7 @@ class Keeper:
             updated_at=now(),
             total_cost_usd=spent,
             source=source,
-            part_of=self.run_id,
         )
-        try:
-            await self._checkpointer.save(data)
-        except Exception as error:  # of a store of one's own, too
-            log.warning("The checkpoint of step '%s' can't be written: %s", path, error)
 
     def close(self) -> None:
         """Let go of the journal without a checkpoint: it is what a resume goes on with."""
@@ -231,10 +233,6 @@ class Keeper:
             if below and outcome.get("status") == "success" and goes_on:
                 found[path] = outcome
         return found
-
-    @staticmethod
-    def _clean(result: StepResult, outputs: Mapping[str, Sequence[Part]], redaction: Redaction) -> StepResult:
-        return _with_output(result, redaction.output(result.output, outputs.get(result.step_id)))
 
 
 def kept_of(seed: CheckpointData | None) -> dict[str, StepResult]:
@@ -268,12 +266,6 @@ class _Outcomes(dict[str, StepResult]):
             return self._with_secrets(result_of({"step_id": path.rpartition(".")[2], **data}))
         except ValueError:
             return default  # no result that we wrote; the step runs again
-
-
-def _with_output(result: StepResult, output: JSON) -> StepResult:
-    from dataclasses import replace
-
-    return result if output is result.output else replace(result, output=output)
 
 
 def open_keeper(

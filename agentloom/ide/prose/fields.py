@@ -86,8 +86,8 @@ def _words(shape: Shape, several: bool) -> str:
     return " or ".join(_TYPES[each][several] for each in shape.types if each != "null") or "anything"
 
 
-def limits(shape: Shape) -> Iterator[str]:
-    """Yield the bounds of a value in words."""
+def limits(shape: Shape, patterns: bool = False) -> Iterator[str]:
+    """Yield the bounds of a value in words; with ``patterns`` also what a text has to look like."""
     if shape.minimum is not None and shape.maximum is not None:
         yield f"{shape.minimum:g} to {shape.maximum:g}"
     elif shape.minimum is not None:
@@ -100,9 +100,11 @@ def limits(shape: Shape) -> Iterator[str]:
         yield f"at least {shape.min_items}"
     if shape.min_length:
         yield "not empty"
+    if patterns and shape.pattern is not None:
+        yield "a name" if shape.mark("defines") else "a state path"
     for each in (shape.item, *shape.any_of):
         if each is not None:
-            yield from (f"each {limit}" if each is shape.item else limit for limit in limits(each))
+            yield from (f"each {limit}" if each is shape.item else limit for limit in limits(each, patterns))
 
 
 def value_words(value: Any) -> Inline:
