@@ -49,11 +49,14 @@ async def perform(
         attempts_log.started(op.path, counted)
         attempt = Attempt(op.path, number, stream, counted, services.is_secret(op.step.id))
         outcome, error = await _once(executor, op, services, limits, attempt)
-        cost += outcome.cost_usd
-        usage = add_usage(usage, outcome.token_usage)
+        # What the steps of a child spent stands in its outcome; others are counted call by call.
+        spent, tokens = attempt.cost, attempt.usage
+        if executor.kind == "child":
+            spent, tokens = outcome.cost_usd, outcome.token_usage
+        cost, usage = cost + spent, add_usage(usage, tokens) if number > 1 else tokens
         if not _again(outcome, number, attempts, limits):
             break
-        attempts_log.failed(op.path, counted, attempt.cost, outcome.token_usage.total_tokens)
+        attempts_log.failed(op.path, counted, attempt.cost, tokens.total_tokens)
         asked = error.retry_after if isinstance(error, ProviderError) else None
         wait = backoff.delay(number, chance(), asked)
         log.warning(
@@ -122,8 +125,6 @@ async def _once(
         else:
             text = f"Step timed out after {float(op.step.timeout or 0)}s"
             outcome = StepResult(op.step.id, "timeout", error=text, error_classification="transient")
-    if executor.kind != "child":
-        return replace(outcome, cost_usd=attempt.cost, token_usage=attempt.usage), raised
     return outcome, raised
 
 
