@@ -10,7 +10,9 @@ import pytest
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.context import Context
+from agentloom.analysis.settings import Settings
 from agentloom.text import Source
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 from tests.analysis.checking import A, H, check, codes, cured, only, places, told
 
 
@@ -36,6 +38,18 @@ def test_case_found_valid_elsewhere(step: str, place: tuple[str, int, str]) -> N
     text = H + f"  - {step}\n  - {{id: b, type: llm_call, prompt: hi, depends_on: [a]}}\n"
     assert place in places(text)
     assert not check(text).ok
+
+
+@pytest.mark.parametrize(("modules", "told"), [((), ["AL604"]), (("shop.tools",), [])])
+def test_case_a_tool_that_nobody_knows(modules: tuple[str, ...], told: list[str]) -> None:
+    """Told once for each name, unless the settings name a module that may register it; a slip is told in any case."""
+    fetch = "  - {id: ID, type: tool, tool_name: fetch_page}\n"
+    text = H + fetch.replace("ID", "a") + fetch.replace("ID", "b")
+    context = Context(settings=Settings(tools=modules), tools=BUILTIN_TOOLS)
+    document = analyze(Source("untitled:x", text), context, None, "workflow")
+    assert [(d.code, d.severity.word) for d in document.diagnostics] == [(code, "warning") for code in told]
+    slip = text.replace("fetch_page", "http_reqest")
+    assert [d.code for d in analyze(Source("untitled:x", slip), context, None, "workflow").diagnostics] == ["AL604"] * 2
 
 
 def test_case_five_faults_in_one_file() -> None:
