@@ -76,9 +76,11 @@ def _response_schema(facts: Facts) -> Iterator[Finding]:
             span = _below(facts, "type")
             yield Finding("AL109", span, f"`type: {kind}` needs a `{name}` beside it; add one")
         elif kind != needs and kind in ("json_object", *given) and schema.get(name) is not None:
-            yield Finding(
-                "AL109", _below(facts, name), f"`{name}` goes with `type: {needs}`; change the type or remove it"
-            )
+            if "type" in schema:
+                text = f"`{name}` goes with `type: {needs}`; change the type or remove it"
+            else:
+                text = f"`{name}` needs `type: {needs}` beside it; add that or remove it"
+            yield Finding("AL109", _below(facts, name), text)
     inner = schema.get("schema")
     if kind == "json_schema" and isinstance(inner, dict) and inner.get("additionalProperties") is True:
         span = _below(facts, "schema", "additionalProperties")
