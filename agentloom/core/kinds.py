@@ -16,6 +16,7 @@ from agentloom.language.paths import Part
 from agentloom.providers.base import Usage
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.records import record
+from agentloom.tools.info import ToolInfo
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,10 @@ Reads: TypeAlias = Iterable[tuple[Part, ...]] | None
 
 class Tools(Protocol):
     """The part of the tool registry that steps use."""
+
+    def info(self, name: str) -> ToolInfo:
+        """Return what is known of a tool: description, argument schema. Raises ``ToolNotFoundError``."""
+        ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Run a tool. Raises ``ToolNotFoundError``, ``SandboxViolationError``, or whatever the tool raises."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from agentloom.errors import CircuitOpenError, ProviderError
-from agentloom.providers.base import OnDelta, Provider, Request, Response
+from agentloom.providers.base import EmbeddingRequest, EmbeddingResponse, OnDelta, Provider, Request, Response
 from agentloom.providers.breaker import RESET_SECONDS, THRESHOLD, Breaker, Meaning, State, meaning_of
-from agentloom.providers.rates import REQUESTS_A_MINUTE, TOKENS_A_MINUTE, RateLimit, estimated_tokens
+from agentloom.providers.rates import REQUESTS_A_MINUTE, TOKENS_A_MINUTE, RateLimit, estimated_tokens, tokens_of_texts
 from agentloom.records import record
 
 PRIORITY_CHOSEN = 0
@@ -18,6 +19,8 @@ PRIORITY_OTHER = 10
 PRIORITY_FALLBACK = 100
 
 log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer", Response, EmbeddingResponse)
 
 
 @record()
@@ -39,6 +42,10 @@ class Registration:
         if self.models is None:
             return self.provider.serves(model)
         return any(model == name or fnmatchcase(model, name) for name in self.models)
+
+    def wire_model(self, model: str) -> str:
+        """Return the provider's own name of a model."""
+        return self.model_aliases.get(model, model)
 
 
 @record()
@@ -120,14 +127,52 @@ class ProviderGateway:
         failure is final. Raises ``ProviderError``: permanent when no provider serves the model or none can take the request;
         with a status only when every provider that was asked returned the same one; with the soonest Retry-After of all.
         """
+        deltas = _Deltas(on_delta)
+
+        async def call(entry: Registration) -> Response:
+            provider, model = entry.provider, entry.wire_model(request.model)
+            lacks = provider.lacks(request)
+            if lacks is not None:
+                raise _cannot(provider.name, lacks)
+            sent = request if model == request.model else replace(request, model=model)
+            return await provider.complete(sent, deltas.put if request.stream else None)
+
         candidates = self._candidates(request.model, request.prefer)
+        return await self._first_answer(request.model, candidates, estimated_tokens(request.messages), call, deltas)
+
+    async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
+        """Turn texts into vectors, by the first provider that serves the model and answers; those without embeddings are passed over.
+
+        Raises ``ProviderError``, permanent when no provider can.
+        """
+
+        async def call(entry: Registration) -> EmbeddingResponse:
+            model = entry.wire_model(request.model)
+            sent = request if model == request.model else replace(request, model=model)
+            return await entry.provider.embed(sent)
+
+        found = self._candidates(request.model, request.prefer)
+        candidates = [entry for entry in found if entry.provider.embeds]
+        if found and not candidates:
+            names = " and ".join(f"'{entry.provider.name}'" for entry in found)
+            raise ProviderError(f"No provider of model '{request.model}' has embeddings: {names}", permanent=True)
+        return await self._first_answer(request.model, candidates, tokens_of_texts(request.inputs), call, _Deltas(None))
+
+    async def _first_answer(
+        self,
+        model: str,
+        candidates: Sequence[Registration],
+        tokens: int,
+        call: Callable[[Registration], Awaitable[Answer]],
+        deltas: _Deltas,
+    ) -> Answer:
+        """Return the answer of the first candidate that gives one. Raises ``ProviderError`` that sums up their failures."""
         if not candidates:
-            raise ProviderError(self._nobody_serves(request.model), permanent=True)
+            raise ProviderError(self._nobody_serves(model), permanent=True)
         failures: list[ProviderError] = []
         for entry in candidates:
-            deltas = _Deltas(on_delta)
             try:
-                return await self._attempt(entry, request, deltas)
+                return await self._attempt(entry, tokens, call, deltas)
             except ProviderError as error:
                 if deltas.started:
                     raise
@@ -136,7 +181,7 @@ class ProviderGateway:
                     log.warning("Provider '%s' failed, trying the next one: %s", entry.provider.name, error)
         if len(failures) == 1:
             raise failures[0]
-        raise _sum_of(request.model, failures) from failures[-1]
+        raise _sum_of(model, failures) from failures[-1]
 
     def state_of(self, provider: str) -> State:
         """Return the state of a provider's circuit. Raises ``KeyError`` for one that isn't registered."""
@@ -159,28 +204,30 @@ class ProviderGateway:
             found.sort(key=lambda entry: entry.provider.name != prefer)
         return found
 
-    async def _attempt(self, entry: Registration, request: Request, deltas: _Deltas) -> Response:
+    async def _attempt(
+        self, entry: Registration, tokens: int, call: Callable[[Registration], Awaitable[Answer]], deltas: _Deltas
+    ) -> Answer:
         """Make one call to one provider, when its circuit lets it pass and its rate limit has room."""
         trial = entry.breaker.enter()
         meaning = Meaning.NOTHING  # also of a call that is called off
         try:
-            await entry.rate.wait(estimated_tokens(request.messages))
-            response = await self._call(entry, request, deltas)
+            await entry.rate.wait(tokens)
+            answer = await self._call(entry, call, deltas)
             meaning = Meaning.WELL
         except ProviderError as error:
             meaning = meaning_of(error)
             raise
         finally:
             entry.breaker.leave(meaning, trial)
-        entry.rate.count(response.usage.completion_tokens)
-        return response
+        entry.rate.count(answer.usage.completion_tokens)
+        return answer
 
-    async def _call(self, entry: Registration, request: Request, deltas: _Deltas) -> Response:
+    async def _call(
+        self, entry: Registration, call: Callable[[Registration], Awaitable[Answer]], deltas: _Deltas
+    ) -> Answer:
         name = entry.provider.name
-        wire_model = entry.model_aliases.get(request.model, request.model)
-        sent = request if wire_model == request.model else replace(request, model=wire_model)
         try:
-            return await entry.provider.complete(sent, deltas.put if request.stream else None)
+            return await call(entry)
         except ProviderError as error:
             if not error.provider:
                 error.provider = name
@@ -213,6 +260,10 @@ class _Deltas:
             except Exception as error:
                 self.failure = error
                 raise
+
+
+def _cannot(provider: str, lacks: str) -> ProviderError:
+    return ProviderError(f"Provider '{provider}': {lacks}", provider=provider, permanent=True)
 
 
 def _sum_of(model: str, failures: Sequence[ProviderError]) -> ProviderError:

@@ -6,7 +6,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Literal
 
-from agentloom.providers.base import OnDelta, Request, Response
+from agentloom.providers.base import BaseProvider, EmbeddingRequest, EmbeddingResponse, OnDelta, Request, Response
 from agentloom.providers.recording import Entry, Recording
 
 if TYPE_CHECKING:
@@ -18,18 +18,23 @@ PLACEHOLDER = "Mock response"
 PLACEHOLDER_JSON = "{}"
 """The placeholder for a request that asks for JSON."""
 
+PLACEHOLDER_DIMENSIONS = 8
+"""How long a placeholder vector is if the request doesn't say."""
+
 _NORMAL_SPREAD = 0.1  # standard deviation as a part of the mean
 _NORMAL_MINIMUM_MS = 1.0
 
 log = logging.getLogger(__name__)
 
 
-class MockProvider:
+class MockProvider(BaseProvider):
     """Answers from a recording: by step id, then by the request's hash, then with a placeholder.
 
     A list of turns is played in order and stays at its last. ``latency_ms`` is how long a call takes: exactly (`constant`), on average
     with a spread of a tenth (`normal`, at least 1 ms, repeatable with ``seed``), or not at all in favour of the entry's own (`replay`).
     """
+
+    embeds = True
 
     def __init__(
         self,
@@ -48,10 +53,6 @@ class MockProvider:
         self._random: Random | None = None
         self._played: dict[str, int] = {}
         self._missed: set[str] = set()
-
-    def serves(self, model: str) -> bool:
-        """Return true: recordings may hold any model."""
-        return True
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Return the next recorded turn, or the placeholder (no tokens, no cost) with a warning if there is a recording."""
@@ -74,15 +75,16 @@ class MockProvider:
             tool_calls=entry.tool_calls,
         )
 
-    async def close(self) -> None:
-        """Do nothing: there are no connections."""
+    async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
+        """Return vectors that depend on nothing but the texts, at no cost."""
+        vectors = [placeholder_vector(text, request.dimensions or PLACEHOLDER_DIMENSIONS) for text in request.inputs]
+        return EmbeddingResponse(vectors, request.model, self.name)
 
     def _next(self, request: Request) -> Entry:
         found = self._recording.key_of(request) if self._recording is not None else None
         if found is None or self._recording is None:
             self._warn_of_miss(request)
-            wants_json = "response_schema" in request.extra or "response_format" in request.extra
-            return Entry(PLACEHOLDER_JSON if wants_json else PLACEHOLDER)
+            return Entry(PLACEHOLDER if request.reply_format is None else PLACEHOLDER_JSON)
         key, _ = found
         turns = self._recording.turns[key]
         played = self._played.get(key, 0)
@@ -117,6 +119,14 @@ class MockProvider:
                 await _sleep(pause)
             await on_delta(chunk)
         return pause if chunks else None
+
+
+def placeholder_vector(text: str, dimensions: int) -> list[float]:
+    """Return a vector made of the bytes of the text's SHA-256, each within -1 and 1, over and over."""
+    from hashlib import sha256
+
+    digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return [(digest[at % len(digest)] - 128) / 128 for at in range(dimensions)]
 
 
 def words(text: str) -> list[str]:

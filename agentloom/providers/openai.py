@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from agentloom.errors import ProviderError
-from agentloom.providers.base import Message, OnDelta, Request, Response, Usage
+from agentloom.providers.base import BaseProvider, Message, OnDelta, Request, Response, Usage
 from agentloom.providers.http import DRAIN_SECONDS, MAX_REPLY_BYTES, HttpClient, endpoint
 from agentloom.providers.pricing import PriceTable
 from agentloom.providers.secret import Secret
@@ -21,7 +21,7 @@ REASONING_MODELS = ("o1", "o3", "o4", "gpt-5")
 """Models of OpenAI's own that take `max_completion_tokens` and refuse `max_tokens`."""
 
 
-class OpenAIProvider:
+class OpenAIProvider(BaseProvider):
     """A client of one server that speaks OpenAI's wire format. Connections are opened by the first call."""
 
     def __init__(
@@ -54,6 +54,13 @@ class OpenAIProvider:
         """Tell whether the provider takes a model of that name."""
         return self._spec.serves(model)
 
+    def lacks(self, request: Request) -> str | None:
+        """Return what of a request can't be sent."""
+        # Left out, it would change the answer unseen.
+        for key in (*request.extra, *(["attachments"] if request.attachments else [])):
+            return f"`{key}` can't be sent to this provider yet"
+        return None
+
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Make one call; see ``Provider``."""
         payload = self._payload(request)
@@ -78,9 +85,6 @@ class OpenAIProvider:
         await self._http.close()
 
     def _payload(self, request: Request) -> dict[str, Any]:
-        for key in request.extra:
-            # Tools and structured output are not part of this client yet; leaving them out would change the answer unseen.
-            raise self._http.error(f"`{key}` can't be sent to this provider yet", permanent=True)
         payload: dict[str, Any] = {"model": request.model, "messages": [_message(turn) for turn in request.messages]}
         if request.temperature is not None:
             payload["temperature"] = request.temperature

@@ -6,17 +6,18 @@ order in which they came. The tokens of a reply are known only afterwards; they 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import anyio
 
 from agentloom.errors import RateLimitError
-from agentloom.providers.base import Message
+from agentloom.providers.base import AttachmentKind, Message
 
 REQUESTS_A_MINUTE = 60
 TOKENS_A_MINUTE = 100_000
 CHARACTERS_A_TOKEN = 4
+ATTACHMENT_TOKENS: Mapping[AttachmentKind, int] = {"image": 85, "pdf": 200, "audio": 100}
 
 
 class Bucket:
@@ -84,5 +85,11 @@ class RateLimit:
 
 
 def estimated_tokens(messages: Sequence[Message]) -> int:
-    """Return about how many tokens a request has: four characters each."""
-    return sum(-(-len(message.content) // CHARACTERS_A_TOKEN) for message in messages)
+    """Return about how many tokens a request has: four characters each, and a fixed number for each attachment."""
+    texts = tokens_of_texts(message.content for message in messages)
+    return texts + sum(ATTACHMENT_TOKENS[each.kind] for message in messages for each in message.attachments)
+
+
+def tokens_of_texts(texts: Iterable[str]) -> int:
+    """Return about how many tokens texts have: four characters each."""
+    return sum(-(-len(text) // CHARACTERS_A_TOKEN) for text in texts)

@@ -15,7 +15,7 @@ from typing import Any
 
 from agentloom.errors import WorkflowError
 from agentloom.files import RepeatedKey, read_bytes, unique_keys
-from agentloom.providers.base import Message, Request, Usage
+from agentloom.providers.base import Message, Request, ToolCall, Usage
 from agentloom.records import record
 
 NEWEST_VERSION = 2
@@ -35,7 +35,7 @@ class Entry:
     cost_usd: float = 0.0
     latency_ms: float = 0.0
     finish_reason: str | None = None
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
     request_hash: str | None = None
     embeddings: tuple[tuple[float, ...], ...] | None = None
 
@@ -79,7 +79,7 @@ def request_hash(request: Request, version: int = NEWEST_VERSION) -> str:
             "model": request.model,
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
-            "extra": dict(request.extra),
+            "extra": request.extra,
         }
     return sha256(json.dumps(subject, sort_keys=True, default=str).encode("utf-8")).hexdigest()
 
@@ -92,7 +92,14 @@ def message_data(message: Message) -> dict[str, Any]:
     if message.tool_call_id is not None:
         data["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
-        data["tool_calls"] = [dict(call) for call in message.tool_calls]
+        data["tool_calls"] = [call.to_dict() for call in message.tool_calls]
+    if message.attachments:
+        from hashlib import sha256
+
+        data["attachments"] = [
+            {"kind": each.kind, "media_type": each.media_type, "source": each.url or sha256(each.data).hexdigest()}
+            for each in message.attachments
+        ]
     return data
 
 
@@ -217,15 +224,26 @@ def _usage(where: str, value: Any) -> Usage:
     return Usage(**counts)
 
 
-def _tool_calls(where: str, value: Any) -> tuple[Mapping[str, Any], ...]:
+def _tool_calls(where: str, value: Any) -> tuple[ToolCall, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
         raise _Malformed(f"`{where}.tool_calls` must be a list, not {_kind(value)}")
-    for index, call in enumerate(value):
-        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-            raise _Malformed(f"`{where}.tool_calls[{index}]` must be an object with `name` and `arguments`")
-    return tuple(value)
+    return tuple(_tool_call(f"{where}.tool_calls[{index}]", call, index) for index, call in enumerate(value))
+
+
+def _tool_call(where: str, call: Any, index: int) -> ToolCall:
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        raise _Malformed(f"`{where}` must be an object with `name` and `arguments`")
+    arguments = call.get("arguments")
+    if isinstance(arguments, str):  # as some wire formats have it
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            raise _Malformed(f"`{where}.arguments` is a text that isn't JSON") from None
+    if not isinstance(arguments or {}, dict):
+        raise _Malformed(f"`{where}.arguments` must be an object, not {_kind(arguments)}")
+    return ToolCall(_text(where, call, "id") or f"call_{index}", call["name"], arguments or {})
 
 
 def _embeddings(where: str, value: Any) -> tuple[tuple[float, ...], ...] | None:

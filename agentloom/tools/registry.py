@@ -39,6 +39,10 @@ class ToolRegistry:
             raise ToolNotFoundError(f"tool `{name}` is not registered" + (f"; did you mean `{near}`?" if near else ""))
         return found
 
+    def info(self, name: str) -> ToolInfo:
+        """Return what is known of a tool. Raises ``ToolNotFoundError``."""
+        return self.get(name).info
+
     def list(self) -> tuple[ToolInfo, ...]:
         """Return what is known of every tool."""
         return tuple(tool.info for tool in self._tools.values())

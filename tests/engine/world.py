@@ -11,14 +11,14 @@ from agentloom.core.events import RunEvent, StepDelta, StepFinished, StepSkipped
 from agentloom.core.results import WorkflowResult
 from agentloom.errors import ProviderError, ToolNotFoundError
 from agentloom.model.workflow import Workflow, build_workflow
-from agentloom.providers.base import OnDelta, Request, Response, Usage
+from agentloom.providers.base import BaseProvider, OnDelta, Request, Response, Usage
 from agentloom.providers.gateway import ProviderGateway
 from tests.engine.virtual import run_virtual
 
 Tool = Callable[..., Any]
 
 
-class Script:
+class Script(BaseProvider):
     """A provider that keeps every request and answers as the test says: by step, a text, an error, or a coroutine function."""
 
     name = "mock"

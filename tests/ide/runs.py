@@ -18,7 +18,7 @@ from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent, StepStarted
 from agentloom.diagnostics import apply_edits
 from agentloom.ide.results import Changes, NewFile, TextEdits
-from agentloom.providers.base import OnDelta, Request, Response, Usage
+from agentloom.providers.base import BaseProvider, OnDelta, Request, Response, Usage
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.text import Source
 
@@ -32,7 +32,7 @@ class Ran(NamedTuple):
     state: Mapping[str, Any]
 
 
-class Echo:
+class Echo(BaseProvider):
     """A provider whose answer follows from the question alone, so that whatever a step saw shows in the state."""
 
     name = "mock"

@@ -8,13 +8,22 @@ from collections.abc import Sequence
 import pytest
 
 from agentloom.errors import ProviderError
-from agentloom.providers.base import Message, OnDelta, Request, Response
+from agentloom.providers.base import (
+    Attachment,
+    BaseProvider,
+    EmbeddingRequest,
+    EmbeddingResponse,
+    Message,
+    OnDelta,
+    Request,
+    Response,
+)
 from agentloom.providers.gateway import Absent, ProviderGateway
 
 pytestmark = pytest.mark.anyio
 
 
-class Scripted:
+class Scripted(BaseProvider):
     """A provider of a user's own: delivers pieces of text, then answers or fails as told."""
 
     def __init__(
@@ -243,3 +252,50 @@ async def test_closing_closes_all(caplog: pytest.LogCaptureFixture) -> None:
     await gateway_of(*providers).close()
     assert [provider.closed for provider in providers] == [1, 1, 1]
     assert "Provider 'b' could not be closed" in caplog.messages
+
+
+# ── what not everybody can do ──
+
+
+class Embedder(Scripted):
+    """A provider with embeddings: the length of each text."""
+
+    embeds = True
+
+    async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
+        self.asked.append(request.model)
+        if self.failure is not None:
+            raise self.failure
+        return EmbeddingResponse([[float(len(text))] for text in request.inputs], request.model, self.name)
+
+
+async def test_providers_without_embeddings_are_passed_over() -> None:
+    """EM-2: nobody is asked for what he hasn't got, and his circuit stays as it was."""
+    plain, first, second = Scripted("plain"), Embedder("first", failure=ProviderError("no")), Embedder("second")
+    gateway = gateway_of(plain, first, second)
+    answer = await gateway.embed(EmbeddingRequest("m", ["a", "bcd"]))
+    assert (answer.provider, answer.vectors) == ("second", [[1.0], [3.0]])
+    assert (plain.asked, first.asked) == ([], ["m"])
+    with pytest.raises(ProviderError, match="No provider of model 'm' has embeddings: 'plain'") as caught:
+        await gateway_of(plain).embed(EmbeddingRequest("m", ["a"]))
+    assert caught.value.permanent
+
+
+async def test_a_request_that_an_api_cannot_take_goes_to_the_next() -> None:
+    """Of several, one that can take it answers; alone, the refusal is permanent. Neither says anything about the provider."""
+
+    class NoPictures(Scripted):
+        def lacks(self, request: Request) -> str | None:
+            return "takes no images" if request.attachments else None
+
+    picture = Message("user", "look", attachments=(Attachment("image", "image/png", b"x"),))
+    request = Request("m", [picture])
+    one, two = NoPictures("one"), Scripted("two")
+    assert (await gateway_of(one, two).complete(request)).provider == "two"
+    gateway = gateway_of(one)
+    for _ in range(6):
+        with pytest.raises(ProviderError, match="Provider 'one': takes no images") as caught:
+            await gateway.complete(request)
+        assert caught.value.permanent
+    assert (await gateway.complete(ask())).provider == "one"
+    assert one.asked == ["gpt-4o-mini"]

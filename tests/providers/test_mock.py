@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentloom.providers.base import Message, Request, Usage
+from agentloom.providers.base import Message, ReplyFormat, Request, Usage
 from agentloom.providers.mock import MockProvider, words
 from agentloom.providers.recording import read_recording, request_hash
 
@@ -82,7 +82,7 @@ async def test_without_a_recording_the_placeholder_is_no_surprise(caplog: pytest
     """Nobody asked for recorded replies, so there is nothing to warn of."""
     provider = MockProvider()
     assert await say(provider, ask()) == "Mock response"
-    assert await say(provider, ask(extra={"response_schema": {"type": "json_object"}})) == "{}"
+    assert await say(provider, ask(reply_format=ReplyFormat("json_object", {}))) == "{}"
     assert caplog.messages == []
 
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from agentloom.errors import CircuitOpenError, ProviderError, RateLimitError, RecordingMismatchError
-from agentloom.providers.base import Message, OnDelta, Request, Response, Usage
+from agentloom.providers.base import BaseProvider, Message, OnDelta, Request, Response, Usage
 from agentloom.providers.breaker import State
 from agentloom.providers.gateway import ProviderGateway
 from tests.engine.virtual import run_virtual
@@ -19,7 +19,7 @@ from tests.engine.world import flow, run
 Main = Callable[[], Awaitable[None]]
 
 
-class Moody:
+class Moody(BaseProvider):
     """A provider whose next answers are told beforehand: errors are raised, numbers are seconds that the answer takes."""
 
     def __init__(self, name: str = "one") -> None:

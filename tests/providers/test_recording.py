@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentloom.errors import WorkflowError
-from agentloom.providers.base import Message, Request
+from agentloom.providers.base import Message, Request, ToolCall
 from agentloom.providers.recording import load_recording, read_recording, request_hash
 
 REQUEST = Request(
@@ -74,7 +74,7 @@ def test_an_entry_with_tool_calls_or_embeddings_needs_no_content() -> None:
     """They are replies by themselves."""
     call = {"id": "c1", "name": "look_up", "arguments": {"q": "x"}}
     recording = read_recording({"a": {"content": None, "tool_calls": [call]}, "b": {"embeddings": [[1, 0.5], []]}})
-    assert recording.turns["a"][0].tool_calls == (call,)
+    assert recording.turns["a"][0].tool_calls == (ToolCall(**call),)
     assert recording.turns["b"][0].embeddings == ((1.0, 0.5), ())
 
 
