@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.model.catalogue import Shape
@@ -15,10 +17,14 @@ Propose = Callable[[Shape], str | None]
 def proposals(document: WorkflowDocument, offset: int, step: Step | None) -> Propose:
     """Return what proposes names in (or for) a step at a place."""
 
+    @cache
+    def free() -> str:
+        return free_id(document.source.text)
+
     def propose(shape: Shape) -> str | None:
         for mark in shape.marks:
             if mark.kind == "defines" and mark.of == "step":
-                return free_id(document)
+                return free()
             if mark.kind == "ref" and mark.of == "step":
                 return _step(document, offset, step)
             if mark.kind == "ref" and mark.of == "agent":
@@ -57,9 +63,12 @@ def items_above(document: WorkflowDocument, offset: int) -> int:
     return bisect_left(document.tree.steps, offset, key=lambda placed: placed.base + placed.node.span.start)
 
 
-def free_id(document: WorkflowDocument) -> str:
-    """Return an id that no step has."""
-    number = len(document.by_id) + 1
-    while f"step_{number}" in document.by_id:
+def free_id(text: str) -> str:
+    """Return an id that no step has: `step_` and a number, that of the step if all are counted.
+
+    It is read off the text: half-typed lines hide steps, of workflows inside a step above all.
+    """
+    number = 1 + sum(1 for _ in re.finditer(r"^[ \t]*-[ \t]+\{?[ \t]*id[ \t]*:", text, re.MULTILINE))
+    while re.search(rf"\bstep_{number}\b", text):
         number += 1
     return f"step_{number}"

@@ -61,7 +61,8 @@ def values(where: Where, project: Project | None) -> Iterator[Item]:
             if isinstance(name, str) and name not in taken:
                 yield _value(where, name)
     elif keyword in ("additionalProperties", "uniqueItems") and not listed and where.style == "plain":
-        for word in ("true", "false"):
+        words = ("true", "false") if keyword == "uniqueItems" else ("false", "true") if holder else ("false",)
+        for word in words:  # at the top of a schema further properties can't be allowed, or only for nothing
             yield Item(word, "value", Edit(where.span, before(where) + word + comma(where)), rank=3)
 
 
