@@ -10,11 +10,10 @@ from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.plain import plain
 from agentloom.core.redaction import Redaction
 from agentloom.model.catalogue import Block, Shape, catalogue
+from agentloom.model.sources import source_kind
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Workflow
-
-_URL = "://"
 
 
 def definition_of(workflow: WorkflowDocument | Workflow) -> dict[str, Any]:
@@ -59,9 +58,7 @@ def _rebased(value: Any, shape: Shape, folder: Path) -> Any:
     known = catalogue()
     if isinstance(value, str):
         is_path = shape.mark("file") is not None and shape.mark("ref") is None
-        if is_path and value and _URL not in value and not value.startswith("data:") and "{" not in value:
-            return str(folder / value)
-        return value
+        return str(folder / value) if is_path and _begins_a_path(value) else value
     if isinstance(value, list):
         item = shape.item
         return value if item is None else [_rebased(entry, item, folder) for entry in value]
@@ -71,6 +68,14 @@ def _rebased(value: Any, shape: Shape, folder: Path) -> Any:
         if block is not None:
             _rebase(value, block, folder)
     return value
+
+
+def _begins_a_path(value: str) -> bool:
+    """Tell whether a text is a path, or a template of one as far as its beginning tells (`./images/{state.name}.png`)."""
+    beginning, brace, _ = value.partition("{")
+    if brace and "/" not in beginning:
+        return False  # what it renders to may be an address
+    return bool(value) and source_kind(beginning or value) == "path"
 
 
 def without_secrets(definition: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:

@@ -298,6 +298,7 @@ class WorkflowEngine:
             redact=lambda state: run.redaction.state(state, plan.outputs),
             is_secret=lambda step_id: run.redaction.names(plan.outputs.get(step_id, ())),
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
+            folder=prepared.folder,
         )
         state = run.states[prefix] = State(given)
         kept = {name: with_secrets(result, plan, given, prefix) for name, result in kept.items()}

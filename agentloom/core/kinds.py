@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from agentloom.core.events import EventStream, StepDelta
@@ -92,7 +93,8 @@ class Services:
 
     ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601). ``redact`` returns a
     state without secrets, for what leaves the house. ``callback_url`` is where decisions are taken over HTTP, if that is known.
-    ``is_secret`` tells, by its id, whether a step's whole output is.
+    ``is_secret`` tells, by its id, whether a step's whole output is. ``folder`` is that of the workflow's file, which relative paths start at;
+    None for a workflow without a file.
     """
 
     workflow: str
@@ -108,6 +110,7 @@ class Services:
     redact: Callable[[Mapping[str, JSON]], Mapping[str, JSON]] = lambda state: state
     callback_url: str | None = None
     is_secret: Callable[[str], bool] = lambda step_id: False
+    folder: Path | None = None
 
 
 class Attempt:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentloom.analysis.document import WorkflowDocument
@@ -24,7 +26,8 @@ _SHOWN = 5
 class Prepared:
     """A workflow ready to run. ``state`` is its own `state:`; ``children`` maps the ids of subworkflow steps to what they run.
 
-    ``schema`` is its `state_schema`; ``sandbox`` its own, or its parent's if that is on.
+    ``schema`` is its `state_schema`; ``sandbox`` its own, or its parent's if that is on. ``folder`` is where its file lies, which relative
+    paths start at; None for a workflow that has no file.
     """
 
     plan: Plan
@@ -35,6 +38,7 @@ class Prepared:
     children: Mapping[str, Prepared]
     schema: Mapping[str, Any]
     sandbox: SandboxRules
+    folder: Path | None = None
 
 
 def prepare(source: WorkflowDocument | Workflow, executors: Mapping[str, Executor]) -> Prepared:
@@ -94,7 +98,15 @@ class _Preparation:
         children: dict[str, Prepared] = {}
         state = plain(workflow.state, "state")
         prepared = Prepared(
-            make_plan(workflow), state, provider, model, config.stream, children, workflow.state_schema, sandbox
+            make_plan(workflow),
+            state,
+            provider,
+            model,
+            config.stream,
+            children,
+            workflow.state_schema,
+            sandbox,
+            _folder(document, parent),
         )
         self._known[key] = prepared
         for step in workflow.steps:
@@ -110,6 +122,13 @@ class _Preparation:
             return
         for field in executor.unsupported(step):
             yield f"`{field}`"
+
+
+def _folder(document: WorkflowDocument | None, parent: Prepared | None) -> Path | None:
+    """Return the folder of a workflow's file; that of its parent for one written in place."""
+    if document is not None and document.path is not None:
+        return Path(os.path.abspath(document.path)).parent
+    return parent.folder if parent is not None else None
 
 
 def _child(step: SubworkflowStep, document: WorkflowDocument | None) -> WorkflowDocument | Workflow:

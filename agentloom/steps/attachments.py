@@ -1,0 +1,174 @@
+"""Attachments of a step: from what the file names to the bytes, or the address, that go along with the prompt."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+from agentloom.core.kinds import Attempt, SandboxRules, Services
+from agentloom.core.runner import Op
+from agentloom.errors import AttachmentResolutionError, SecurityError, ValidationError
+from agentloom.files import in_plain_words, read_bytes
+from agentloom.language.paths import Part
+from agentloom.language.rendering import render
+from agentloom.language.template import parse_template
+from agentloom.model.sources import source_kind
+from agentloom.providers.base import Attachment, AttachmentKind
+from agentloom.steps.media import by_content, by_name, fits
+from agentloom.tools.addresses import Reach, read_target
+
+if TYPE_CHECKING:
+    from agentloom.model.llm import Attachment as Written
+
+MOST_MB = 20
+MOST_BYTES = MOST_MB * 1024 * 1024
+"""The largest attachment; no provider takes a larger one in a request."""
+
+_SHOWN = 80
+
+
+def sources_read(attachments: Iterable[Written] | None) -> Iterator[tuple[Part, ...]]:
+    """Yield the paths of the state that the sources read."""
+    for attachment in attachments or ():
+        for placeholder in parse_template(attachment.source).placeholders:
+            yield placeholder.parts
+
+
+async def resolve(
+    attachments: Sequence[Written] | None, op: Op, services: Services, attempt: Attempt
+) -> tuple[Attachment, ...]:
+    """Return a step's attachments, ready to be sent.
+
+    Raises ``AttachmentResolutionError``, permanent, for one that is refused, can't be read, is too large or is of another kind than
+    it says; ``TemplateError`` for a broken template.
+    """
+    found: list[Attachment] = []
+    for attachment in attachments or ():
+        source = render(attachment.source, op.inputs, warn=attempt.warn).strip()
+        try:
+            found.append(await _resolved(source, attachment, services))
+        except (OSError, SecurityError, ValidationError) as error:
+            words = in_plain_words(error) if isinstance(error, OSError) else str(error)
+            raise AttachmentResolutionError(f"attachment {_named(source)}: {words}") from error
+    return tuple(found)
+
+
+async def _resolved(source: str, written: Written, services: Services) -> Attachment:
+    """Return one attachment. Raises ``OSError``, ``SecurityError`` and ``ValidationError``, in words that follow its name."""
+    if not source:
+        raise ValidationError("`source` is empty")
+    told = _told_type(written)
+    if (kind := source_kind(source)) == "url":
+        if written.fetch == "provider":
+            reach_of(services.sandbox).look_at(read_target(source))
+            return Attachment(written.type, told or by_name(source.partition("?")[0]) or "", url=source)
+        from agentloom.tools.download import download
+
+        data, served = await download(source, reach_of(services.sandbox), MOST_BYTES)
+        guessed = (served, by_name(source.partition("?")[0]))
+    elif kind == "data":
+        data, served = _of_data_url(source)
+        guessed = (served, "")
+    elif kind == "base64":
+        data, guessed = _of_base64(source), ("", "")
+    else:
+        data = _read(_place(source, services))
+        guessed = (by_name(source), "")
+    if len(data) > MOST_BYTES:
+        raise OSError(f"it is larger than {MOST_MB} MB")
+    if not data:
+        raise OSError("it is empty")
+    return Attachment(written.type, _media_type(written.type, told, by_content(data), guessed), data)
+
+
+def reach_of(rules: SandboxRules | None) -> Reach:
+    """Return what may be downloaded: nothing internal but what `allowed_domains` names, and nothing else while the sandbox is on."""
+    if rules is None:
+        return Reach("attachment")
+    domains = tuple(rules.allowed_domains)
+    if not rules.enabled:
+        return Reach("attachment", trusted=domains)
+    return Reach("attachment", rules.allow_network, domains, trusted=domains)
+
+
+def _place(source: str, services: Services) -> Path:
+    if "\0" in source:
+        raise ValidationError("a path holds no NUL")
+    if services.sandbox is not None and services.sandbox.enabled:
+        raise ValidationError("files can't be attached while the sandbox is on")
+    return (services.folder or Path()) / source
+
+
+def _read(place: Path) -> bytes:
+    try:
+        return read_bytes(place)
+    except FileNotFoundError:
+        raise OSError("the file does not exist") from None
+
+
+def _of_data_url(source: str) -> tuple[bytes, str]:
+    """Return the content and the media type of a `data:` URL."""
+    head, comma, body = source[5:].partition(",")
+    if not comma:
+        raise ValidationError("a `data:` URL needs a comma before its content")
+    media_type, *parameters = [part.strip().lower() for part in head.split(";")]
+    if "base64" in parameters:
+        return _of_base64(body if "%" not in body else unquote_to_bytes(body).decode("latin-1")), media_type
+    return unquote_to_bytes(body), media_type
+
+
+def _of_base64(text: str) -> bytes:
+    packed = "".join(text.split())
+    if len(packed) * 3 // 4 > MOST_BYTES + 2:
+        raise OSError(f"it is larger than {MOST_MB} MB")
+    try:
+        return base64.b64decode(packed.encode("ascii") + b"=" * (-len(packed) % 4), validate=True)
+    except (binascii.Error, UnicodeError):
+        raise ValidationError("its base64 is broken") from None
+
+
+def _told_type(written: Written) -> str | None:
+    """Return the media type that the file says. Raises ``ValidationError`` when it is none, or none of its kind."""
+    if written.media_type is None:
+        return None
+    told = written.media_type.strip().lower()
+    if not re.fullmatch(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+", told):
+        raise ValidationError(f"`media_type: {written.media_type}` is no media type; write one such as `image/png`")
+    if not fits(told, written.type):
+        raise ValidationError(f"`{told}` does not fit `type: {written.type}`")
+    return told
+
+
+def _media_type(kind: AttachmentKind, told: str | None, seen: str, guessed: Sequence[str]) -> str:
+    """Return the media type: what the file says, else what the content is, else what server or name tell."""
+    if told is not None and (not seen or fits(seen, kind)):
+        return told
+    if seen:
+        if not fits(seen, kind):
+            raise ValidationError(f"its content is `{seen}`, which does not fit `type: {kind}`")
+        return seen
+    for guess in guessed:
+        if guess and fits(guess, kind):
+            return guess
+    if kind == "pdf":
+        raise ValidationError("its content is no PDF")
+    raise ValidationError(f"its content is of no known kind of {kind}; set `media_type` if it is one")
+
+
+def _named(source: str) -> str:
+    """Return how messages call a source: without content, and without what may be secret in an address."""
+    kind = source_kind(source)
+    if kind == "data":
+        return f"`{source[:5]}{source[5:45].partition(',')[0]},…`"
+    if kind == "base64":
+        return f"`{source[:8]}…` (base64)"
+    if kind == "url":
+        scheme, _, rest = source.partition("://")
+        source = f"{scheme}://{re.split('[?#]', rest)[0].rpartition('@')[2]}"
+    line = "".join(letter if letter.isprintable() else " " for letter in source[: _SHOWN + 1])
+    return f"`{line}`" if len(line) <= _SHOWN else f"`{line[:_SHOWN]}…`"
