@@ -29,7 +29,7 @@ from agentloom.core.preparation import Prepared, prepare
 from agentloom.core.redaction import Redaction, redaction_of
 from agentloom.core.results import JSON, StepResult, WorkflowResult
 from agentloom.core.runner import Halt, Op
-from agentloom.core.secrets import redaction_for, with_secrets, without_secret
+from agentloom.core.secrets import redaction_for, told, with_secrets, without_secret
 from agentloom.core.state import STEPS, State
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.files import in_plain_words
@@ -302,8 +302,10 @@ class WorkflowEngine:
         )
         state = run.states[prefix] = State(given)
         kept = {name: with_secrets(result, plan, given, prefix) for name, result in kept.items()}
-        for name, result in kept.items():
-            state.record(name, result.output)
+        if kept:
+            executors = {step.id: BY_TYPE[step.type] for layer in plan.layers for step in layer}
+            for name, result in kept.items():
+                state.record(name, executors[name].noted(result) if name in executors else result.output)
         progress = run.progress[prefix] = Progress()
         guard = _Guard(limits, keeper)
         runner = LocalRunner(
@@ -314,7 +316,7 @@ class WorkflowEngine:
             may_start=lambda: guard.before() is None,
             keep=keeper.keeper_for(plan, run.redaction),
             sync=keeper.sync,
-            told=lambda path, output: run.redaction.output(output, plan.outputs.get(path[len(prefix) :])),
+            told=lambda path, output, value: told(output, value, plan.outputs.get(path[len(prefix) :]), run.redaction),
         )
         await interpret(plan, state, runner, BY_TYPE, prefix, guard, kept, progress)
         halt = progress.halt or (Halt.BUDGET if limits.ledger.exceeded is not None else None)

@@ -11,6 +11,7 @@ from typing import ClassVar, TypeAlias
 import anyio
 
 from agentloom.core.results import JSON, RunStatus, StepStatus
+from agentloom.language.paths import MISSING
 from agentloom.records import record
 
 OUTPUT_LIMIT = 4096
@@ -109,7 +110,10 @@ class StepRetrying(Event):
 
 @record(kw_only=True, repr=True)
 class StepFinished(Event):
-    """A step ended. The last one of a step counts: two steps of a layer whose outputs exclude each other give a second one."""
+    """A step ended. The last one of a step counts: two steps of a layer whose outputs exclude each other give a second one.
+
+    ``value`` is as in ``StepResult``; it is not part of the JSON.
+    """
 
     name: ClassVar[str] = "step_finished"
 
@@ -124,6 +128,7 @@ class StepFinished(Event):
     provider: str | None = None
     warnings: tuple[str, ...] = ()
     webhook: Mapping[str, JSON] | None = None
+    value: JSON = MISSING
 
     def _body(self) -> dict[str, JSON]:
         found: dict[str, JSON] = {

@@ -17,7 +17,7 @@ from agentloom.core.results import JSON, StepResult
 from agentloom.core.runner import Halt, Op, Runner, Verdict
 from agentloom.core.state import STEPS, State
 from agentloom.errors import StateWriteError
-from agentloom.language.paths import Part
+from agentloom.language.paths import MISSING, Part
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Step
@@ -148,7 +148,7 @@ async def _layer(
         except BaseException:  # cancelled: what has arrived counts all the same
             for step in layer:
                 if step.id in arrived:
-                    progress.results[step.id] = _merge(step, arrived[step.id], plan, state)
+                    progress.results[step.id] = _merge(step, arrived[step.id], plan, state, executors)
             raise
         if any(op.step.id not in arrived for op in batch):
             progress.halt = progress.halt or limits.before()
@@ -156,7 +156,7 @@ async def _layer(
         outcome = arrived.get(step.id)
         if outcome is None:
             continue
-        merged = _merge(step, outcome, plan, state)
+        merged = _merge(step, outcome, plan, state, executors)
         progress.results[step.id] = merged
         if merged is not outcome:
             await runner.emit(finished(prefix + step.id, merged))
@@ -164,17 +164,24 @@ async def _layer(
             progress.halt = Halt.PAUSED  # outranks what else may end the run
 
 
-def _merge(step: Step, outcome: StepResult, plan: Plan, state: State) -> StepResult:
+def _merge(step: Step, outcome: StepResult, plan: Plan, state: State, executors: Mapping[str, Executor]) -> StepResult:
     """Write what a step gave to the state; return its result, which is a failure if the state refuses the path."""
     if outcome.status != "success":
         return outcome
     path = plan.outputs.get(step.id)
     if path is not None:
         try:
-            state.write(path, outcome.output)
+            state.write(path, outcome.written)
         except StateWriteError as error:
-            return replace(outcome, status="failed", output=None, error=str(error), error_classification="permanent")
-    state.record(step.id, outcome.output)
+            return replace(
+                outcome,
+                status="failed",
+                output=None,
+                value=MISSING,
+                error=str(error),
+                error_classification="permanent",
+            )
+    state.record(step.id, executors[step.type].noted(outcome))
     return outcome
 
 
@@ -223,6 +230,7 @@ def finished(path: str, result: StepResult) -> StepFinished:
         step=path,
         status=result.status,
         output=result.output,
+        value=result.value,
         error=result.error,
         duration_ms=result.duration_ms,
         cost_usd=result.cost_usd,

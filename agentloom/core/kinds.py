@@ -172,7 +172,8 @@ class Executor:
 
     ``reads`` returns the paths of the state that a step reads, or ``EVERYTHING``. A type that is pure has ``decide``: the interpreter
     calls it with the state, and it never raises. The others have ``run``, which performs one attempt, and raises when that fails.
-    ``unsupported`` returns the fields of a step that this version doesn't run yet.
+    ``summarizes`` says that its output is a text about the value that it writes to the state, and that `steps.<id>.output` is that text;
+    of the other types it is the value. ``unsupported`` returns the fields of a step that this version doesn't run yet.
     """
 
     type: str
@@ -180,4 +181,9 @@ class Executor:
     run: Run | None = None
     decide: Decide | None = None
     kind: OpKind = "step"
+    summarizes: bool = False
     unsupported: Callable[[Any], Iterable[str]] = lambda step: ()
+
+    def noted(self, result: StepResult) -> JSON:
+        """Return what of a step's result stands at `steps.<id>.output`."""
+        return result.output if self.summarizes else result.written

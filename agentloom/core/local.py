@@ -19,8 +19,8 @@ class LocalRunner:
     """Performs the batches of one workflow. ``perform_one`` never raises but when it is cancelled.
 
     ``recorded`` are outcomes that exist already, by path; their operations are settled first and don't run. ``may_start`` is asked before
-    each operation, ``keep`` gets each new outcome before it is settled, and ``sync`` is called when a batch is done. ``told`` returns an output,
-    given by a step's path, as events may tell it.
+    each operation, ``keep`` gets each new outcome before it is settled, and ``sync`` is called when a batch is done. ``told`` returns a step's output
+    and value, given by its path, as events may tell them.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class LocalRunner:
         may_start: Callable[[], bool] = lambda: True,
         keep: Callable[[str, Outcome], None] = lambda path, outcome: None,
         sync: Callable[[], None] = lambda: None,
-        told: Callable[[str, JSON], JSON] = lambda path, output: output,
+        told: Callable[[str, JSON, JSON], tuple[JSON, JSON]] = lambda path, output, value: (output, value),
     ) -> None:
         self.run_id = stream.run_id
         self._stream = stream
@@ -56,8 +56,9 @@ class LocalRunner:
     async def emit(self, event: RunEvent) -> None:
         """Hand an event to the run's stream; what a step gave is told without secrets."""
         if isinstance(event, StepFinished):
-            output = self._told(event.step, event.output)
-            event = event if output is event.output else replace(event, output=output)
+            output, value = self._told(event.step, event.output, event.value)
+            same = output is event.output and value is event.value
+            event = event if same else replace(event, output=output, value=value)
         await self._stream.emit(event)
 
     async def perform(self, ops: Sequence[Op], settle: Settle) -> None:

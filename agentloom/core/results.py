@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal, TypeAlias, get_args
 
+from agentloom.language.paths import MISSING
 from agentloom.providers.base import Usage
 from agentloom.records import record
 
@@ -22,6 +23,9 @@ NO_USAGE = Usage()
 @record(repr=True)
 class StepResult:
     """How one step ended. Durations are in milliseconds, costs in US dollars.
+
+    ``value`` is what the step writes to the state where that isn't its ``output``: the parsed reply of which `output` is the text, the
+    vectors that it tells of; else it is MISSING.
 
     ``error_classification`` tells of a failed step whether another attempt could have helped. ``warnings`` are what the step
     complained about on the way, such as template variables that are missing. ``webhook`` tells what came of the one that an approval gate
@@ -46,6 +50,12 @@ class StepResult:
     webhook: Mapping[str, JSON] | None = None
     attempts: int = 1
     last_cost_usd: float = 0.0
+    value: JSON = MISSING
+
+    @property
+    def written(self) -> JSON:
+        """What goes to the state, where the step's `output` says."""
+        return self.output if self.value is MISSING else self.value
 
     @property
     def failed(self) -> bool:
@@ -77,6 +87,8 @@ class StepResult:
         }
         if self.webhook is not None:
             found["webhook"] = dict(self.webhook)
+        if self.value is not MISSING:
+            found["value"] = self.value
         return found
 
 
@@ -112,6 +124,7 @@ def _result_of(data: Mapping[str, JSON]) -> StepResult:
         prompt_metadata=data.get("prompt_metadata"),
         error_classification=data.get("error_classification"),
         webhook=data.get("webhook"),
+        value=data.get("value", MISSING),
     )
 
 
