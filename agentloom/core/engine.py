@@ -36,6 +36,7 @@ from agentloom.files import in_plain_words
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.steps.table import BY_TYPE
 from agentloom.tools.builtin import register_builtins
+from agentloom.tools.policy import enforced
 from agentloom.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
@@ -282,7 +283,8 @@ class WorkflowEngine:
             )
 
         async def perform_one(op: Op) -> StepResult:
-            return await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries, keeper)
+            with enforced(prepared.policy):
+                return await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries, keeper)
 
         services = Services(
             workflow=plan.workflow,
@@ -295,6 +297,7 @@ class WorkflowEngine:
             decisions=self._decisions,
             paused_since=keeper.paused_since,
             sandbox=prepared.sandbox,
+            policy=prepared.policy,
             redact=lambda state: run.redaction.state(state, plan.outputs),
             is_secret=lambda step_id: run.redaction.names(plan.outputs.get(step_id, ())),
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,

@@ -18,6 +18,7 @@ from agentloom.providers.base import Usage
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.records import record
 from agentloom.tools.info import ToolInfo
+from agentloom.tools.policy import Policy
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ class Services:
     ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601). ``redact`` returns a
     state without secrets, for what leaves the house. ``callback_url`` is where decisions are taken over HTTP, if that is known.
     ``is_secret`` tells, by its id, whether a step's whole output is. ``folder`` is that of the workflow's file, which relative paths start at;
-    None for a workflow without a file.
+    None for a workflow without a file. ``policy`` is what the workflow's sandbox allows, None if it is off; built-in tools obey it by themselves.
     """
 
     workflow: str
@@ -107,6 +108,7 @@ class Services:
     decisions: Mapping[str, str] = field(default_factory=dict)
     paused_since: Mapping[str, str] = field(default_factory=dict)
     sandbox: SandboxRules | None = None
+    policy: Policy | None = None
     redact: Callable[[Mapping[str, JSON]], Mapping[str, JSON]] = lambda state: state
     callback_url: str | None = None
     is_secret: Callable[[str], bool] = lambda step_id: False

@@ -15,6 +15,7 @@ from agentloom.core.results import JSON
 from agentloom.diagnostics import Severity
 from agentloom.errors import InvalidWorkflow, UnsupportedFeature, WorkflowError
 from agentloom.records import record
+from agentloom.tools.policy import Policy, Rules, narrowed, policy_of
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Step, SubworkflowStep, Workflow
@@ -26,8 +27,9 @@ _SHOWN = 5
 class Prepared:
     """A workflow ready to run. ``state`` is its own `state:`; ``children`` maps the ids of subworkflow steps to what they run.
 
-    ``schema`` is its `state_schema`; ``sandbox`` its own, or its parent's if that is on. ``folder`` is where its file lies, which relative
-    paths start at; None for a workflow that has no file.
+    ``schema`` is its `state_schema`; ``sandbox`` its own, or its parent's if that is on. ``policy`` is what its tools obey: its own sandbox
+    and those of the workflows above, None if all are off. ``folder`` is where its file lies, which relative paths start at; None for a
+    workflow that has no file.
     """
 
     plan: Plan
@@ -38,6 +40,7 @@ class Prepared:
     children: Mapping[str, Prepared]
     schema: Mapping[str, Any]
     sandbox: SandboxRules
+    policy: Policy | None = None
     folder: Path | None = None
 
 
@@ -75,7 +78,8 @@ class _Preparation:
     def __init__(self, executors: Mapping[str, Executor]) -> None:
         self.executors = executors
         self.unsupported: list[str] = []
-        self._known: dict[tuple[int, str, str, int], Prepared] = {}
+        self._policies: dict[tuple[int, int], Policy | None] = {}
+        self._known: dict[tuple[int, str, str, int, int], Prepared] = {}
 
     def prepare(self, source: WorkflowDocument | Workflow, parent: Prepared | None, prefix: str) -> Prepared:
         if isinstance(source, WorkflowDocument):
@@ -89,7 +93,9 @@ class _Preparation:
             model = config.model if "model" in config.model_fields_set else parent.model
         above = parent.sandbox if parent is not None and parent.sandbox.enabled else None
         sandbox = above or config.sandbox
-        key = (id(workflow), provider, model, id(above))
+        folder = _folder(document, parent)
+        policy = self._policy(config.sandbox, folder, parent)
+        key = (id(workflow), provider, model, id(above), id(policy))
         if key in self._known:
             return self._known[key]
         self.unsupported.extend(f"{prefix}{field}" for field in unsupported_settings(workflow))
@@ -106,7 +112,8 @@ class _Preparation:
             children,
             workflow.state_schema,
             sandbox,
-            _folder(document, parent),
+            policy,
+            folder,
         )
         self._known[key] = prepared
         for step in workflow.steps:
@@ -114,6 +121,14 @@ class _Preparation:
                 below = _child(step, document)
                 children[step.id] = self.prepare(below, prepared, f"{prefix}{step.id}.")
         return prepared
+
+    def _policy(self, rules: Rules, folder: Path | None, parent: Prepared | None) -> Policy | None:
+        """Return the policy of a workflow: one object for each file below each parent's, so that it is prepared once."""
+        above = parent.policy if parent is not None else None
+        key = (id(rules), id(above))
+        if key not in self._policies:
+            self._policies[key] = narrowed(policy_of(rules, folder), above)
+        return self._policies[key]
 
     def _unsupported(self, step: Step) -> Iterator[str]:
         executor = self.executors.get(step.type)
@@ -148,7 +163,5 @@ def _child(step: SubworkflowStep, document: WorkflowDocument | None) -> Workflow
 def unsupported_settings(workflow: Workflow) -> Iterator[str]:
     """Yield the settings of a workflow that ask for what isn't built yet."""
     config = workflow.config
-    if config.sandbox.enabled:
-        yield "`config.sandbox.enabled`"
     if config.capture_prompts:
         yield "`config.capture_prompts`"

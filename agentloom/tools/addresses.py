@@ -77,7 +77,7 @@ class Target(NamedTuple):
 
 @record()
 class Reach:
-    """What may be reached. ``who`` is named in refusals; ``domains`` are the only hosts, if there are any.
+    """What may be reached. ``who`` is named in refusals; ``domains`` are the only hosts, if there are any, ``schemes`` the only schemes.
 
     ``trusted`` hosts may have internal addresses, and so may all if ``internal`` is true.
     """
@@ -87,6 +87,7 @@ class Reach:
     domains: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
     internal: bool = False
+    schemes: tuple[str, ...] = SCHEMES
 
     def refuse(self, why: str) -> SandboxViolationError:
         """Return the refusal."""
@@ -96,6 +97,8 @@ class Reach:
         """Raise ``SandboxViolationError`` for a host that may not be asked, as far as its name tells."""
         if not self.network:
             raise self.refuse("`allow_network` is off")
+        if target.scheme not in self.schemes:
+            raise self.refuse(f"`{target.scheme}` is not among the `allowed_schemes`")
         if self.domains and target.host not in _same_form(self.domains):
             raise self.refuse(f"`{target.host}` is not among the `allowed_domains`")
         if self._may_be_internal(target.host):

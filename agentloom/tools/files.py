@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import Annotated, Any
 
 from agentloom.errors import ValidationError
 from agentloom.tools.base import BaseTool
 from agentloom.tools.catalogue import BUILTIN_TOOLS
-from agentloom.tools.policy import Policy
+from agentloom.tools.policy import Policy, current_policy, narrowed
+from agentloom.tools.trees import READ, is_regular
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """The largest file that is read: what it holds becomes state, and state is kept in memory and in checkpoints."""
@@ -32,9 +32,7 @@ class FileRead(BaseTool):
     def execute(self, path: Annotated[str, "The file to read."], encoding: Encoding = "utf-8") -> str:
         """Return the file's text. Line ends stay as they are."""
         place = _place(self._folder, path)
-        if self._policy is not None:
-            place = self._policy.readable(place)
-        data = _read(place, path)
+        data = read_file(place, narrowed(self._policy, current_policy()), shown=path)
         try:
             return data.decode(encoding)
         except UnicodeError as error:
@@ -69,14 +67,16 @@ class FileWrite(BaseTool):
             raise ValueError(f"`content` can't be written in `{encoding}`: {_reason(error)}") from None
         except (LookupError, ValueError):
             raise ValidationError(_no_encoding(encoding)) from None
-        if self._policy is not None:
-            place = self._policy.writable(place, len(data))
+        policy = narrowed(self._policy, current_policy())
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with place.open("wb") as file:
+            if policy is None:
+                place.parent.mkdir(parents=True, exist_ok=True)
+            with open(place if policy is None else policy.open_to_write(place, len(data)), "wb") as file:
                 file.write(data)
         except OSError as error:
-            raise OSError(f"`{path}` can't be written: {error.strerror or error}") from error
+            if error.strerror is None:
+                raise
+            raise OSError(f"`{path}` can't be written: {error.strerror}") from error
         return {"written": len(content), "path": path}
 
 
@@ -86,22 +86,32 @@ def _place(folder: Path, path: str) -> Path:
     return folder / path
 
 
-def _read(place: Path, path: str) -> bytes:
+def read_file(
+    place: Path,
+    policy: Policy | None = None,
+    who: str = "file_read",
+    limit: int = MAX_FILE_BYTES,
+    shown: str | None = None,
+) -> bytes:
+    """Return the bytes of a regular file of at most ``limit`` bytes, read under a policy if there is one.
+
+    ``who`` is named in refusals, ``shown`` is the path as the user wrote it. Raises ``SandboxViolationError`` and ``OSError``.
+    """
+    path = str(place) if shown is None else shown
     try:
-        # Without waiting: opening a pipe that nobody writes to would block for ever.
-        descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(place, READ) if policy is None else policy.open_to_read(place, who)
         with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            if not is_regular(descriptor):
                 raise OSError(f"`{path}` is not a regular file")
-            data = file.read(MAX_FILE_BYTES + 1)
+            data = file.read(limit + 1)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"`{path}` does not exist") from error
     except OSError as error:
         if error.strerror is None:
             raise
         raise OSError(f"`{path}` can't be read: {error.strerror}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise OSError(f"`{path}` is larger than {MAX_FILE_BYTES // 1024 // 1024} MB")
+    if len(data) > limit:
+        raise OSError(f"`{path}` is larger than {limit // 1024 // 1024} MB")
     return data
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -13,13 +12,15 @@ from urllib.parse import urlsplit, urlunsplit
 import anyio
 
 from agentloom.errors import ValidationError
+from agentloom.tools.addresses import Reach, read_target
 from agentloom.tools.base import BaseTool
 from agentloom.tools.catalogue import BUILTIN_TOOLS
+from agentloom.tools.certificates import certificates
 from agentloom.tools.keys import HEADER, idempotency_key
-from agentloom.tools.policy import Policy
+from agentloom.tools.policy import Policy, current_policy, narrowed
 
 if TYPE_CHECKING:
-    import ssl
+    import httpx
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """The largest body that is read, after decompression: it becomes state, which is kept in memory and in checkpoints."""
@@ -79,6 +80,10 @@ class HttpRequest(BaseTool):
 
         Raises ``ValidationError`` for what can't be sent, ``TimeoutError``, and ``OSError`` when there is no proper answer.
         """
+        policy = narrowed(self._policy, current_policy())
+        reach = policy.reach() if policy is not None else None
+        if reach is not None:
+            _look_at(url, reach)
         where = f"{method} {_address(url)}"
         sent_headers = {_header_name(name): _header_value(name, value) for name, value in headers.items()}
         if (key := idempotency_key()) and HEADER.lower() not in {name.lower() for name in headers}:
@@ -87,14 +92,12 @@ class HttpRequest(BaseTool):
             sent_body = body.encode()
         except UnicodeError:
             raise ValidationError("argument `body` holds half of a surrogate pair, which can't be sent") from None
-        if self._policy is not None:
-            await self._policy.reachable(url)
         import httpx
 
         try:
             with anyio.fail_after(timeout or None):
                 async with (
-                    httpx.AsyncClient(timeout=timeout or None, follow_redirects=False, verify=certificates()) as client,
+                    _client(timeout or None, reach) as client,
                     client.stream(method, url, headers=sent_headers, content=sent_body or None) as response,
                 ):
                     received = await _body(response, where)
@@ -107,6 +110,27 @@ class HttpRequest(BaseTool):
             "headers": dict(response.headers),
             "body": received.decode(_charset(response.charset_encoding), "replace"),
         }
+
+
+def _client(timeout: float | None, reach: Reach | None) -> httpx.AsyncClient:
+    """Return a client that doesn't follow redirects; with ``reach``, one that looks at every address when it connects."""
+    import httpx
+
+    if reach is None:
+        return httpx.AsyncClient(timeout=timeout, follow_redirects=False, verify=certificates())
+    from agentloom.tools.pinned import PinnedTransport
+
+    transport = PinnedTransport(reach)
+    return httpx.AsyncClient(timeout=timeout, follow_redirects=False, transport=transport, trust_env=False)
+
+
+def _look_at(url: str, reach: Reach) -> None:
+    """Raise ``SandboxViolationError`` for an address that may not be asked, as far as it tells, or that can't be read."""
+    try:
+        target = read_target(url)
+    except ValidationError as error:
+        raise reach.refuse(str(error)) from None
+    reach.look_at(target)
 
 
 def failure(error: Exception, where: str, timeout: float) -> Exception:
@@ -166,11 +190,3 @@ def _header_value(name: str, value: str) -> bytes:
     if re.search(rb"[\x00-\x08\x0a-\x1f\x7f]", data):
         raise ValidationError(f"argument `headers.{name}` must be one line without control characters")
     return data
-
-
-@cache
-def certificates() -> ssl.SSLContext:
-    """Return the certificates that are trusted, loaded once: that takes longer than many a request."""
-    import httpx
-
-    return httpx.create_ssl_context()

@@ -12,7 +12,7 @@ import anyio
 import httpx
 
 from agentloom.tools.addresses import Address, Reach, Target, checked, read_target
-from agentloom.tools.http_request import certificates
+from agentloom.tools.certificates import certificates
 
 Check = Callable[[Target, Reach], Awaitable[list[Address]]]
 

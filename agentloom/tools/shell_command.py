@@ -17,7 +17,7 @@ from agentloom.errors import ValidationError
 from agentloom.tools.base import BaseTool
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom.tools.keys import ENVIRONMENT, idempotency_key
-from agentloom.tools.policy import Policy
+from agentloom.tools.policy import Policy, current_policy, narrowed
 
 MAX_OUTPUT_BYTES = 1024 * 1024
 """How much of each of a command's two outputs is kept."""
@@ -62,11 +62,12 @@ class ShellCommand(BaseTool):
 
         When the command has ended, or is cancelled, or runs out of time (``TimeoutError``), its whole process group is killed.
         """
+        policy = narrowed(self._policy, current_policy())
         folder = self._folder / cwd
+        program = _program(command, folder, policy)
         if not folder.is_dir():
             raise NotADirectoryError(f"`{cwd}` is no folder to run in")
-        program = ["sh", "-c", command] if self._policy is None else self._policy.program(command, folder)
-        environment = dict(os.environ if self._policy is None else self._policy.environment())
+        environment = dict(os.environ if policy is None else policy.environment())
         environment.pop(ENVIRONMENT, None)  # that of a run which runs this one as its command
         if key := idempotency_key():
             environment[ENVIRONMENT] = key
@@ -80,6 +81,14 @@ class ShellCommand(BaseTool):
             with anyio.CancelScope(shield=True):
                 await run.end()
         return {"returncode": run.returncode, "stdout": run.stdout.text(), "stderr": run.stderr.text()}
+
+
+def _program(command: str, folder: Path, policy: Policy | None) -> Sequence[str]:
+    if policy is None:
+        return "sh", "-c", command
+    from agentloom.tools.commands import allowed_program  # only for workflows with a sandbox
+
+    return allowed_program(policy, command, folder)
 
 
 class _Output:

@@ -58,7 +58,6 @@ def test_a_step_that_needs_what_is_not_built_is_refused(step: dict[str, Any], fi
 @pytest.mark.parametrize(
     ("config", "field"),
     [
-        ({"sandbox": {"enabled": True}}, "`config.sandbox.enabled`"),
         ({"capture_prompts": True}, "`config.capture_prompts`"),
     ],
 )

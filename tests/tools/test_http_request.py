@@ -14,9 +14,8 @@ import anyio
 import httpx
 import pytest
 
-from agentloom.errors import SandboxViolationError, ValidationError
+from agentloom.errors import ValidationError
 from agentloom.tools import http_request
-from agentloom.tools.builtin import register_builtins
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom.tools.http_request import FAILURES, MALFORMED, TIMEOUTS, failure
 from agentloom.tools.registry import ToolRegistry
@@ -255,23 +254,6 @@ def test_every_exception_of_httpx_is_in_one_table() -> None:
         )
         assert type(ours) is wanted
         assert str(ours).startswith("GET http://h: ")
-
-
-class NoNetwork:
-    """A policy: nothing is reachable."""
-
-    async def reachable(self, url: str) -> None:
-        raise SandboxViolationError(f"not to {url}")
-
-
-async def test_a_policy_is_asked_first(server: Server) -> None:
-    """The seam for the sandbox: the server hears nothing."""
-    policy: Any = NoNetwork()
-    registry = ToolRegistry()
-    register_builtins(registry, policy)
-    with pytest.raises(SandboxViolationError, match="not to http"):
-        await request(registry, f"{server.url}/echo")
-    assert not server.arrived.is_set()
 
 
 def test_the_limit_is_a_round_number_of_megabytes() -> None:
