@@ -17,7 +17,7 @@ from agentloom.cli.check import NONE, count_severities, rendered
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
 from agentloom.cli.loading import load
 from agentloom.cli.state import initial_state, parse_pair
-from agentloom.cli.stores import checkpointer_of
+from agentloom.cli.stores import checkpointer_of, is_kept
 from agentloom.cli.tables import in_words
 from agentloom.core.results import WorkflowResult
 from agentloom.diagnostics import Severity
@@ -74,6 +74,15 @@ def some_name(context: click.Context, parameter: click.Parameter, value: str | N
     return value
 
 
+def some_id(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        from agentloom.checkpointing.files import is_run_id
+
+        if not is_run_id(value):
+            raise UsageError(f"`--run-id {value}` can't be used; take letters, digits, `.`, `_` and `-`")
+    return value
+
+
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
 @click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
@@ -107,6 +116,8 @@ def some_name(context: click.Context, parameter: click.Parameter, value: str | N
     type=click.Path(file_okay=False),
     help="Where checkpoints are kept: .agentloom/checkpoints, or $AGENTLOOM_CHECKPOINT_DIR.",
 )
+@click.option("--run-id", metavar="ID", callback=some_id, help="Name the run; twelve random digits without it.")
+@click.option("--until", metavar="STEP", callback=some_name, help="Run only this step and what it waits for.")
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
 @click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
 @click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
@@ -122,6 +133,8 @@ def command(
     mock_responses: str | None,
     checkpoint: bool,
     checkpoint_dir: str | None,
+    run_id: str | None,
+    until: str | None,
     events: str | None,
     stdin_filename: str | None,
     color: ColorChoice,
@@ -144,7 +157,9 @@ def command(
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     kept = checkpointer_of(checkpoint_dir) if checkpoint else None
-    result = run_to_the_end(overridden(document, overrides), state, output, kept)
+    if kept is not None and run_id is not None and is_kept(kept, run_id):
+        raise UsageError(f"there is a run `{run_id}` in `{kept.folder}` already; take another `--run-id`")
+    result = run_to_the_end(overridden(document, overrides), state, output, kept, run_id=run_id, until=until)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:

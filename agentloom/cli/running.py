@@ -64,9 +64,11 @@ def run_to_the_end(
     checkpointer: BaseCheckpointer | None = None,
     seed: CheckpointData | None = None,
     decisions: Mapping[str, str] | None = None,
+    run_id: str | None = None,
+    until: str | None = None,
 ) -> WorkflowResult:
     """Run a document without errors and return the result; with ``seed``, go on with the run of that checkpoint, and with
-    ``decisions`` about its gates.
+    ``decisions`` about its gates. ``run_id`` names a new run, ``until`` the step that it ends with.
 
     Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
     """
@@ -75,7 +77,8 @@ def run_to_the_end(
         told = Told(output, log)
         # Where standard output belongs to a machine, what a tool prints must not get in between.
         with redirect_stdout(sys.stderr) if output.told is sys.stderr else nullcontext(), closing(told):
-            engine = WorkflowEngine(document, gateway, _tools(document), checkpointer, on_event=told.event)
+            tools = _tools(document)
+            engine = WorkflowEngine(document, gateway, tools, checkpointer, run_id, told.event, until)
             if seed is not None:
                 engine.go_on(seed, decisions)
             engine.check()

@@ -23,6 +23,13 @@ def checkpointer_of(folder: str | None) -> FileCheckpointer:
     return FileCheckpointer(Path(folder or os.environ.get(ENVIRONMENT, "").strip() or DEFAULT_FOLDER))
 
 
+def is_kept(store: FileCheckpointer, run_id: str) -> bool:
+    """Tell whether a store holds a run of this id: its checkpoint, or its journal."""
+    from agentloom.core.keeping import journal_of
+
+    return store.path(run_id).exists() or journal_of(store, run_id).exists()
+
+
 def all_runs(store: FileCheckpointer) -> tuple[list[CheckpointData], list[str]]:
     """Return every run of a store, the latest first, and what is wrong with files that can't be read.
 

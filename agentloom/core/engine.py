@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -24,7 +24,7 @@ from agentloom.core.loader import load_data
 from agentloom.core.local import LocalRunner
 from agentloom.core.outcome import outcome_of
 from agentloom.core.plain import plain
-from agentloom.core.plan import Plan
+from agentloom.core.plan import Plan, up_to
 from agentloom.core.preparation import Prepared, prepare
 from agentloom.core.redaction import Redaction, redaction_of
 from agentloom.core.results import JSON, StepResult, WorkflowResult
@@ -53,7 +53,8 @@ class WorkflowEngine:
 
     ``workflow`` is a document without errors, or a typed workflow built in Python. Without ``provider_gateway`` no provider serves any
     model; without ``tool_registry`` there are the built-in tools. ``run_id`` names the run; without one each run gets twelve hexadecimal
-    digits. ``on_event`` is awaited for every event, one after the other.
+    digits. ``on_event`` is awaited for every event, one after the other. ``until`` names the step that a run ends with: only what that step
+    waits for runs, and itself.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class WorkflowEngine:
         checkpointer: BaseCheckpointer | None = None,
         run_id: str | None = None,
         on_event: OnEvent | None = None,
+        until: str | None = None,
     ) -> None:
         if run_id is not None and not is_run_id(run_id):
             raise UsageError(f"run id `{run_id}` can't be used; take letters, digits, `.`, `_` and `-`")
@@ -74,6 +76,7 @@ class WorkflowEngine:
         self._tools = tool_registry if tool_registry is not None else _builtin_tools(workflow)
         self._checkpointer = checkpointer
         self._on_event = on_event
+        self._until = until
         self._prepared: Prepared | None = None
         self._runs = 0
         self._seed: CheckpointData | None = None
@@ -113,10 +116,14 @@ class WorkflowEngine:
         """Return what a run needs to know beforehand; ``run`` calls it before its first event.
 
         Raises ``InvalidWorkflow`` for a document with errors, ``WorkflowError`` for a typed workflow that doesn't hold together, and
-        ``UnsupportedFeature`` for what this version doesn't run yet, naming every such step and field.
+        ``UnsupportedFeature`` for what this version doesn't run yet, naming every such step and field, ``UsageError`` for an unknown
+        ``until``.
         """
         if self._prepared is None:
-            self._prepared = prepare(self._workflow, BY_TYPE)
+            prepared = prepare(self._workflow, BY_TYPE)
+            if self._until is not None:
+                prepared = replace(prepared, plan=up_to(prepared.plan, self._until))
+            self._prepared = prepared
         return self._prepared
 
     async def run(self, state: Mapping[str, Any] | None = None) -> WorkflowResult:

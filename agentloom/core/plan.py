@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from agentloom.analysis.graph import build_graph, find_cycles
 from agentloom.core.results import StepResult
 from agentloom.core.state import STEPS
-from agentloom.errors import WorkflowError
+from agentloom.errors import UsageError, WorkflowError
 from agentloom.language.paths import Part, PathFault, parse_output_path
 from agentloom.records import record
+from agentloom.similar import closest
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Step, Workflow
@@ -96,6 +98,25 @@ def make_plan(workflow: Workflow) -> Plan:
         budget_usd=workflow.config.budget_usd,
         timeout=workflow.config.timeout,
     )
+
+
+def up_to(plan: Plan, step_id: str) -> Plan:
+    """Return the plan of a run that ends with a step: what it waits for, directly or not, and the step itself.
+
+    Raises ``UsageError`` for a step that isn't there.
+    """
+    if step_id not in plan.needs:
+        near = closest(step_id, tuple(plan.needs))
+        raise UsageError(f"step `{step_id}` is not defined" + (f"; did you mean `{near}`?" if near else ""))
+    wanted = {step_id: True}
+    todo = [step_id]
+    while todo:
+        for need in plan.needs[todo.pop()]:
+            if need not in wanted:
+                wanted[need] = True
+                todo.append(need)
+    layers = (tuple(step for step in layer if step.id in wanted) for layer in plan.layers)
+    return replace(plan, layers=tuple(layer for layer in layers if layer))
 
 
 def _output(step_id: str, text: str) -> tuple[Part, ...]:

@@ -238,6 +238,10 @@ class ProviderGateway:
             log.exception("Provider '%s' raised an unexpected error", name)
             raise ProviderError(f"Provider '{name}': {type(error).__name__}: {error}", provider=name) from error
 
+    def lacking(self, model: str) -> str | None:
+        """Return what a call for ``model`` would fail of because no provider serves it, with the cure; None when one does."""
+        return None if self._candidates(model, "") else self._nobody_serves(model)
+
     def _nobody_serves(self, model: str) -> str:
         text = f"No provider registered for model '{model}'"
         cures = [absent.cure for absent in self._absent if absent.is_suggested and absent.serves(model)]

@@ -12,6 +12,7 @@ from agentloom.analysis.classify import classify
 from agentloom.analysis.context import Context, path_of
 from agentloom.analysis.document import FileKind, WorkflowDocument
 from agentloom.analysis.settings import matches_glob
+from agentloom.ide.last_run import LastRun
 from agentloom.text import LineTable, Source, Span
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom_lsp import uris
@@ -79,12 +80,16 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What there is to check: a text and what the client calls it. ``kind`` is what it was taken for before."""
+    """What there is to check: a text and what the client calls it. ``kind`` is what it was taken for before.
+
+    ``last`` is its last run, whose failures are told with what the check finds.
+    """
 
     source: Source
     language_id: str
     kind: FileKind | None
     memory: Memory
+    last: LastRun | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,11 +140,10 @@ def check(shown: Shown, workspace: Workspace, client: Client, door: Door) -> Che
         return Checked(shown.source, False, None, result_id=result_id(()))
     try:
         document = door(shown.source, context, shown.memory.cache, kind)
-        reports = (
-            []  # nobody can mend the past
-            if uris.is_past(shown.source.uri)
-            else Reporter(document, client, workspace.read_text, workspace.uri_of).reports()
-        )
+        reports: list[Report] = []
+        if not uris.is_past(shown.source.uri):  # nobody can mend the past
+            reporter = Reporter(document, client, workspace.read_text, workspace.uri_of)
+            reports = [*reporter.reports(), *reporter.failures(shown.last)]
     except Exception:
         logger.exception("the check of %s failed", shown.source.uri)
         reports = [_crash(shown.source, client)]

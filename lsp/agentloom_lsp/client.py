@@ -54,6 +54,10 @@ class Client:
     most_folds: int | None = None
     link_tooltips: bool = False
     refreshes_hints: bool = False
+    refreshes_lenses: bool = False
+    shows_actions: bool = False
+    shows_documents: bool = False
+    run_events: bool = False
     markdown_hovers: bool = False
     snippets: bool = False
     markdown_items: bool = False
@@ -136,6 +140,10 @@ def read_client(params: Any) -> Client:
         most_folds=folds if isinstance(folds, int) and folds >= 0 else None,
         link_tooltips=yes("textDocument.documentLink.tooltipSupport"),
         refreshes_hints=yes("workspace.inlayHint.refreshSupport"),
+        refreshes_lenses=yes("workspace.codeLens.refreshSupport"),
+        shows_actions=isinstance(told("window.showMessage"), dict),
+        shows_documents=yes("window.showDocument.support"),
+        run_events=yes("experimental.agentloom.runEvents"),
     )
 
 

@@ -53,6 +53,7 @@ def run_session(
         try:
             return await dispatcher.stopped
         finally:
+            await session.runs.close()
             session.worker.end()
 
     return asyncio.run(main())
@@ -121,6 +122,7 @@ class Dispatcher:
         elif method == "shutdown":
             self._shut_down = True
             self._drop_all()
+            self._session.runs.leave()
             self._wire.answer(number, None)
         elif self._requests is None:
             self._early.append((message, self._text(message)))

@@ -22,7 +22,29 @@ ACTION_KINDS = {
 }
 """The protocol's names for what may be offered."""
 VALIDATE_WORKSPACE = "agentloom.validateWorkspace"
-COMMANDS = (VALIDATE_WORKSPACE,)
+RUN = "agentloom.run"
+RUN_WITH_MOCK = "agentloom.runWithMock"
+REPLAY = "agentloom.replay"
+RESUME = "agentloom.resume"
+APPROVE = "agentloom.approve"
+REJECT = "agentloom.reject"
+CANCEL = "agentloom.cancel"
+GRAPH = "agentloom.graph"
+SHOW_RUN = "agentloom.showRun"
+COMMANDS = (
+    VALIDATE_WORKSPACE,
+    RUN,
+    RUN_WITH_MOCK,
+    REPLAY,
+    RESUME,
+    APPROVE,
+    REJECT,
+    CANCEL,
+    GRAPH,
+    SHOW_RUN,
+)
+OF_OUR_OWN = ("graph", "run", "runEvent", "runs")
+"""Methods that the protocol doesn't know: `agentloom/graph` and so on."""
 NOT_INITIALIZED = -32002
 INCREMENTAL = 2
 TOKEN_TYPES = (
@@ -76,8 +98,10 @@ def capabilities(client: Client) -> dict[str, Any]:
             "full": {"delta": True},
         },
         "inlayHintProvider": {"resolveProvider": False},
+        "codeLensProvider": {"resolveProvider": False},
         "callHierarchyProvider": True,
         "executeCommandProvider": {"commands": COMMANDS, "workDoneProgress": True},
+        "experimental": {NAME: dict.fromkeys(OF_OUR_OWN, True)},
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     if client.file_operations:

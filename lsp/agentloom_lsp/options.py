@@ -13,12 +13,18 @@ SECTION = "agentloom"
 
 
 class Options(NamedTuple):
-    """The values in force. ``debounce`` in seconds, None for the adaptive delay."""
+    """The values in force. ``debounce`` in seconds, None for the adaptive delay; ``run_grace`` in milliseconds."""
 
     debounce: float | None = None
     hint_layer: bool = True
     hint_model: bool = True
     hint_attempts: bool = True
+    hint_run: bool = True
+    lens_workflow: bool = True
+    lens_steps: bool = True
+    run_grace: float = 5000
+    run_on_shutdown: str = "cancel"
+    run_events: bool = False
 
 
 class Option(NamedTuple):
@@ -44,7 +50,17 @@ def _flag(value: Any) -> bool:
 
 def _milliseconds(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
-        return float(value) / 1000
+        return float(value)
+    raise ValueError
+
+
+def _in_seconds(value: Any) -> float:
+    return _milliseconds(value) / 1000
+
+
+def _ending(value: Any) -> str:
+    if value in ("cancel", "detach"):
+        return str(value)
     raise ValueError
 
 
@@ -55,7 +71,7 @@ OPTIONS: tuple[Option, ...] = (
         "a number of milliseconds",
         None,
         "milliseconds between a change and its check; `null` adapts: soon after a pause, once at the end of a burst of typing",
-        _milliseconds,
+        _in_seconds,
     ),
     Option("hints.layer", "hint_layer", "true or false", True, "show the layer of each step", _flag),
     Option(
@@ -63,6 +79,47 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "hints.attempts", "hint_attempts", "true or false", True, "show worst-case attempts and waits of a step", _flag
+    ),
+    Option(
+        "hints.run",
+        "hint_run",
+        "true or false",
+        True,
+        "show how each step of the last run went: status, duration and cost",
+        _flag,
+    ),
+    Option(
+        "lenses.workflow",
+        "lens_workflow",
+        "true or false",
+        True,
+        "offer to run, replay and resume in a line above the workflow",
+        _flag,
+    ),
+    Option("lenses.steps", "lens_steps", "true or false", True, "offer to run up to a step in a line above it", _flag),
+    Option(
+        "run.grace",
+        "run_grace",
+        "a number of milliseconds",
+        5000,
+        "milliseconds that a cancelled run has to write its checkpoint before it is ended by force",
+        _milliseconds,
+    ),
+    Option(
+        "run.onShutdown",
+        "run_on_shutdown",
+        '"cancel" or "detach"',
+        "cancel",
+        "what becomes of runs when the server leaves: `cancel` ends them with a checkpoint, `detach` lets them go on",
+        _ending,
+    ),
+    Option(
+        "run.events",
+        "run_events",
+        "true or false",
+        False,
+        "send `agentloom/runEvent` for every event of a run, for clients that draw it themselves",
+        _flag,
     ),
 )
 

@@ -19,7 +19,7 @@ class Connection(Protocol):
 
 
 class Progress:
-    """One piece of work. ``cancelled``: the user wants no more of it.
+    """One piece of work. ``cancelled``: the user wants no more of it; ``on_cancel`` is called when that is said.
 
     Shown under the client's own token if it gave one; else under one of ours, if the client can be asked (``ask``) for that and there
     is enough to do. ``running`` is where tokens are found again when the user calls work off.
@@ -34,6 +34,7 @@ class Progress:
         running: MutableMapping[Any, Progress],
     ) -> None:
         self.cancelled = False
+        self.on_cancel: Callable[[], object] = lambda: None
         self._title = title
         self._wire = wire
         self._ask = ask
@@ -42,20 +43,42 @@ class Progress:
         self._shown = False
         self._ended = False
         self._percentage = 0
+        self._message: str | None = None
         if token is not None:
             self._running[token] = self
             self._begin()
 
-    def step(self, done: int, total: int) -> None:
-        """Tell how far the work is."""
-        if self._token is None and self._ask is not None and total >= MANY:
+    @property
+    def shown(self) -> bool:
+        """Whether the client shows it by now."""
+        return self._shown
+
+    def show(self) -> None:
+        """Show it from now on, if the client can be asked to, however little there is to do."""
+        if self._token is None and self._ask is not None and not self._ended:
             self._token = f"agentloom-{next(_numbers)}"
             self._running[self._token] = self
             self._ask("window/workDoneProgress/create", {"token": self._token}, lambda _: self._begin())
+
+    def step(self, done: int, total: int) -> None:
+        """Tell how far the work is."""
+        if total >= MANY:
+            self.show()
         percentage = 100 * done // total if total else 100
-        if self._shown and percentage > self._percentage:
-            self._percentage = percentage
-            self._tell({"kind": "report", "percentage": percentage, "message": f"{done} of {total} files"})
+        if percentage > self._percentage:
+            self.report(percentage, f"{done} of {total} files")
+
+    def report(self, percentage: int, message: str) -> None:
+        """Tell how far the work is, in words of one's own; a percentage never goes down."""
+        self._percentage = max(self._percentage, percentage)
+        self._message = message
+        if self._shown:
+            self._tell({"kind": "report", "percentage": self._percentage, "message": message})
+
+    def cancel(self) -> None:
+        """The user calls the work off."""
+        self.cancelled = True
+        self.on_cancel()
 
     def end(self, words: str | None = None) -> None:
         """The work is done, or was called off."""
@@ -67,7 +90,8 @@ class Progress:
     def _begin(self) -> None:
         if not self._ended:
             self._shown = True
-            self._tell({"kind": "begin", "title": self._title, "cancellable": True, "percentage": 0})
+            said = {"kind": "begin", "title": self._title, "cancellable": True, "percentage": self._percentage}
+            self._tell(said if self._message is None else {**said, "message": self._message})
 
     def _tell(self, value: dict[str, Any]) -> None:
         self._wire.notify("$/progress", {"token": self._token, "value": value})

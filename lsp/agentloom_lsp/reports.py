@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.rules.registry import RULE_BY_CODE
 from agentloom.diagnostics import Diagnostic, Fix, Related
+from agentloom.ide.last_run import LastRun, failures
 from agentloom.text import LineTable, Span
 from agentloom_lsp.client import Client
 from agentloom_lsp.convert import Places
 
 SOURCE = "agentloom"
 UNNECESSARY = 1
+RUN_FAILED = "run-failed"
+"""The code of a diagnostic that tells where the last run failed. It is no finding of a check, and refuses no run."""
 
 Report: TypeAlias = dict[str, Any]
 """One diagnostic in the protocol's JSON form."""
@@ -69,6 +72,20 @@ class Reporter:
         if client.data:
             report["data"] = {"name": diagnostic.name, "fixes": [self._fix(fix) for fix in diagnostic.fixes]}
         return report
+
+    def failures(self, last: LastRun | None) -> Iterator[Report]:
+        """Yield a report on each step that failed in the last run, and wasn't edited since."""
+        for span, step in failures(self._document, last) if last is not None else ():
+            report = {
+                "range": self._places.range(span),
+                "severity": 1,
+                "code": RUN_FAILED,
+                "source": SOURCE,
+                "message": step.error or f"the step is {step.status}",
+            }
+            if self._client.data:
+                report["data"] = {"name": RUN_FAILED, "fixes": []}
+            yield report
 
     def edits(self, fix: Fix) -> list[dict[str, Any]]:
         """Return a fix's edits, in the protocol's form."""

@@ -20,6 +20,10 @@ from agentloom_lsp.elsewhere import Elsewhere
 from agentloom_lsp.options import read_options
 from agentloom_lsp.progress import Progress
 from agentloom_lsp.project import WorkspaceProject
+from agentloom_lsp.runs.kept import KeptRuns
+from agentloom_lsp.runs.run import Run
+from agentloom_lsp.runs.running import Runs
+from agentloom_lsp.runs.telling import Teller
 from agentloom_lsp.scheduler import Scheduler
 from agentloom_lsp.survey import Survey
 from agentloom_lsp.wire import ClientRefused, Wire
@@ -62,6 +66,10 @@ class Session:
         self.project = WorkspaceProject(
             self.documents, self.workspace, closed, self.scheduler.latest, self._check_opened, self.worker.breathe
         )
+        self.runs = Runs(self)
+        self.kept_runs = KeptRuns(self.worker.breathe)
+        self.after_run: Callable[[Run], None] = lambda run: None
+        """Called with each run that has ended."""
         self._door = door
         self._new_cache = new_cache
         self.elsewhere = Elsewhere(
@@ -93,6 +101,7 @@ class Session:
         self.scheduler.debounce = self.options.debounce
         if self.options._replace(debounce=before.debounce) != before:
             self.refresh_hints()
+            self.refresh_lenses()
 
     def opened(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Take a document in and check it."""
@@ -144,11 +153,35 @@ class Session:
         if self.client.pulls and self.client.refreshes_diagnostics:
             self.ask("workspace/diagnostic/refresh", None)
         self.refresh_hints()
+        self.refresh_lenses()
 
     def refresh_hints(self) -> None:
         """Have a client ask again for hints, if it can be told to."""
         if self.client.refreshes_hints:
             self.ask("workspace/inlayHint/refresh", None)
+
+    def refresh_lenses(self) -> None:
+        """Have a client ask again for lenses, if it can be told to."""
+        if self.client.refreshes_lenses:
+            self.ask("workspace/codeLens/refresh", None)
+
+    def run_moved(self, key: str, ended: bool) -> None:
+        """A run of a document went on, or ended: its hints and lenses are others now, and where it failed may be told."""
+        self.refresh_hints()
+        self.refresh_lenses()
+        if ended and self.documents.at(key) is not None:
+            self.scheduler.opened(key)
+            if self.client.pulls and self.client.refreshes_diagnostics:
+                self.ask("workspace/diagnostic/refresh", None)
+
+    def run_ended(self, run: Run) -> None:
+        """A run has ended; it was told, and what it left behind can be read."""
+        self.after_run(run)
+
+    def tell_run(self, run: Run) -> Teller:
+        """Return what tells the client of a run."""
+        progress = self.progress(f"Running {run.title}")
+        return Teller(run, self.wire, progress, self.client.run_events or self.options.run_events)
 
     def ask(self, method: str, params: Any, then: Callable[[Any], None] = lambda _: None) -> None:
         """Send a request and go on; ``then`` gets the answer. A client that refuses is logged once and left in peace."""
@@ -163,6 +196,17 @@ class Session:
                     then(answer)
                 except Exception as error:
                     self.log_once(method, error)
+
+        self._in_background(wait())
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have work done in the background; what it returns is nobody's."""
+
+        async def wait() -> None:
+            try:
+                await work
+            except Exception as error:
+                self.log_once("work in the background", error)
 
         self._in_background(wait())
 
@@ -218,7 +262,8 @@ class Session:
             return None
         if document.memory is None:
             document.memory = self.new_memory()
-        shown = Shown(document.source, document.language_id, document.kind, document.memory)
+        last = self.runs.last(key)
+        shown = Shown(document.source, document.language_id, document.kind, document.memory, last)
         return lambda: self.run_check(shown)
 
     def _submit(self, work: Callable[[], Checked]) -> Future[Checked]:

@@ -58,6 +58,12 @@ def path_in(uri: str) -> PurePosixPath | None:
     return PurePosixPath(text) if text.strip("/") else None
 
 
+def name_in(uri: str) -> str:
+    """Return the last name in a URI, for people."""
+    path = path_in(uri)
+    return path.name if path is not None and path.name else uri
+
+
 def is_past(uri: str) -> bool:
     """Tell whether a URI means a file as it was at some time, and not one that anybody can mend."""
     scheme = _SCHEME.match(uri)

@@ -102,7 +102,7 @@ def did_cancel_progress(session: Session, params: Any) -> None:
     """`window/workDoneProgress/cancel`."""
     progress = session.progresses.get(params["token"])
     if progress is not None:
-        progress.cancelled = True
+        progress.cancel()
 
 
 def ask_for_configuration(session: Session) -> None:

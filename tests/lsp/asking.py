@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agentloom_lsp.requests import REQUESTS
+
+STANDARD = tuple(request for request in REQUESTS if not request.method.startswith("agentloom/"))
+"""The requests that the protocol knows, and so has types for."""
 FOLLOWING = {
     "codeAction/resolve": "textDocument/codeAction",
     "codeLens/resolve": "textDocument/codeLens",

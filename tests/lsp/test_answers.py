@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.protocol import default_converter
 
 from agentloom_lsp.handshake import VALIDATE_WORKSPACE
-from agentloom_lsp.requests import REQUESTS
+from tests.lsp.asking import STANDARD
 from tests.lsp.peer import FULL, Local, Refused
 
 TEXT = (
@@ -77,7 +77,7 @@ def test_answers_are_of_their_types(tmp_path: Path, capabilities: dict[str, Any]
                 "command": VALIDATE_WORKSPACE,
             }
             items = with_items(peer, uri, position)
-            for request in REQUESTS:
+            for request in STANDARD:
                 for params in items.get(request.method, [general]):
                     try:
                         answer = peer.request(request.method, params)
@@ -89,7 +89,7 @@ def test_answers_are_of_their_types(tmp_path: Path, capabilities: dict[str, Any]
                     assert without_nulls(back) == without_nulls(answer), request.method
                     if answer:
                         answered.add(request.method)
-        silent = {request.method for request in REQUESTS} - answered
+        silent = {request.method for request in STANDARD} - answered
         assert silent <= MAY_BE_SILENT | (set() if capabilities else {"textDocument/codeAction"})
         assert peer.leave() == 0
 

@@ -16,8 +16,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities, make_test_lsp_client
 
-from agentloom_lsp.requests import REQUESTS
-from tests.lsp.asking import FOLLOWING, items_of, params_of
+from tests.lsp.asking import FOLLOWING, STANDARD, items_of, params_of
 from tests.lsp.peer import ROOT, SERVER
 
 EXAMPLE = "invoice-extraction.loom.yaml"
@@ -41,6 +40,7 @@ def make_client() -> LanguageClient:
     for method in (
         types.CLIENT_REGISTER_CAPABILITY,
         types.WORKSPACE_INLAY_HINT_REFRESH,
+        types.WORKSPACE_CODE_LENS_REFRESH,
     ):
         client.feature(method)(lambda *params: None)
     return client
@@ -109,11 +109,11 @@ async def test_every_method_over_an_example(editor: LanguageClient, tmp_path: Pa
     editor.text_document_did_open(types.DidOpenTextDocumentParams(item))
     session = Session(editor, path.as_uri())
     for line, words in enumerate(lines):
-        for request in REQUESTS:
+        for request in STANDARD:
             # Those that name no place are asked now and then.
             if line % 10 == 0 or "textDocument/" in request.method:
                 await session.ask(request.method, line, STEP * line % (len(words) + 1), lines)
-    silent = {request.method for request in REQUESTS} - session.said - set(NOTHING_TO_SAY)
+    silent = {request.method for request in STANDARD} - session.said - set(NOTHING_TO_SAY)
     assert silent <= {method for method, before in FOLLOWING.items() if before not in session.kept}, silent
     assert "textDocument/documentSymbol" in session.said
     assert not editor.log_messages

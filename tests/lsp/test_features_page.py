@@ -33,9 +33,12 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
+    """Return the lines of the tables of methods, and of no other."""
     found = []
+    of_methods = False
     for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("| `"):
+        of_methods = line.startswith("| method |") or (of_methods and line.startswith("|"))
+        if of_methods and line.startswith("| `"):
             row = ROW.match(line)
             assert row, line
             found.append(Row(**row.groupdict()))

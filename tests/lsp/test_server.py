@@ -28,6 +28,7 @@ from agentloom_lsp.handshake import shake_hands
 from agentloom_lsp.notifications import NOTIFICATIONS
 from agentloom_lsp.requests import REQUESTS
 from agentloom_lsp.transport import Channel
+from tests.lsp.asking import STANDARD
 from tests.lsp.peer import FULL, PULLING, ROOT, Local, Refused
 
 H = "name: w\nsteps:\n"
@@ -655,12 +656,16 @@ def test_the_first_answer_names_what_there_is() -> None:
     params = {"capabilities": {**FULL, "notebookDocument": None}}
     converter = default_converter()
     client = converter.structure(params["capabilities"], types.ClientCapabilities)
-    methods = {*NOTIFICATIONS, *(request.method for request in REQUESTS)}
+    known = {request.method for request in STANDARD}
+    methods = {*NOTIFICATIONS, *known}
     legend = {types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: types.SemanticTokensLegend([], [])}
     built = ServerCapabilitiesBuilder(client, methods, legend, [], types.TextDocumentSyncKind.Incremental).build()
     from_handlers = {name for name, value in converter.unstructure(built).items() if value is not None}
+    from_handlers.add("experimental")  # of the methods that the protocol doesn't know
     assert set(handshake.capabilities(read_client(params))) == from_handlers
     assert set(handshake.capabilities(Client())) < from_handlers
+    ours = {request.method.removeprefix("agentloom/") for request in REQUESTS if request.method not in known}
+    assert {*ours, "runEvent"} == set(handshake.OF_OUR_OWN)
 
 
 def test_a_file_that_was_looked_for_appears(tmp_path: Path, peer: Local) -> None:

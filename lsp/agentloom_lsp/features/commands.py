@@ -8,7 +8,20 @@ from typing import Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from agentloom_lsp.handshake import VALIDATE_WORKSPACE
+from agentloom_lsp.features import graph, running
+from agentloom_lsp.handshake import (
+    APPROVE,
+    CANCEL,
+    GRAPH,
+    REJECT,
+    REPLAY,
+    RESUME,
+    RUN,
+    RUN_WITH_MOCK,
+    SHOW_RUN,
+    VALIDATE_WORKSPACE,
+)
+from agentloom_lsp.reports import RUN_FAILED
 from agentloom_lsp.session import ERROR, INFO, WARNING, Session
 
 WORDS = ("error", "warning", "information", "hint")
@@ -32,6 +45,8 @@ async def validate_workspace(session: Session, params: types.ExecuteCommandParam
         async for uri, version, checked in session.survey.results(progress):
             files += 1
             for report in checked.reports:
+                if report["code"] == RUN_FAILED:
+                    continue  # that was found by running, not by checking
                 counts[WORDS[report["severity"] - 1]] += 1
             if version is None:
                 session.elsewhere.tell_closed(uri, checked)
@@ -53,4 +68,13 @@ def _plural(number: int, word: str) -> str:
 
 COMMANDS: Mapping[str, Callable[[Session, types.ExecuteCommandParams], Awaitable[Any]]] = {
     VALIDATE_WORKSPACE: validate_workspace,
+    RUN: running.run,
+    RUN_WITH_MOCK: running.run_with_mock,
+    REPLAY: running.replay,
+    RESUME: running.resume,
+    APPROVE: running.approve,
+    REJECT: running.reject,
+    CANCEL: running.cancel,
+    GRAPH: graph.graph_command,
+    SHOW_RUN: running.show_run,
 }

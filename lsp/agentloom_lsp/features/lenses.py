@@ -1,0 +1,50 @@
+"""`textDocument/codeLens`: what can be done with a workflow, above its name and above its steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lsprotocol import types
+
+from agentloom.analysis.context import path_of
+from agentloom.ide.lenses import KeptRun, OngoingRun, Runs, lenses
+from agentloom_lsp import uris
+from agentloom_lsp.asking import asked
+from agentloom_lsp.runs.places import stores_of
+from agentloom_lsp.session import Session
+from agentloom_lsp.worker import WHOLE
+
+
+async def code_lens(session: Session, params: types.CodeLensParams) -> list[dict[str, Any]] | None:
+    """`textDocument/codeLens`: whole, each with its command, since they cost little to make."""
+    options = session.options
+    if not (options.lens_workflow or options.lens_steps):
+        return []
+    found = await asked(session, params.text_document)
+    if found is None:
+        return None
+    document, places = found.document, found.places
+    key, path = uris.key(document.source.uri), path_of(document.source.uri)
+    stores = list(stores_of(path, session.workspace.roots))
+    here = {run.run_id: run for run in session.runs.all()}
+    ongoing = [OngoingRun(run.run_id, run.done, run.total) for run in session.runs.going_on(key)]
+
+    def work() -> list[dict[str, Any]]:
+        kept: list[KeptRun] = []
+        for run in session.kept_runs.in_folders(stores)[0] if options.lens_workflow else ():
+            own = here[run.run_id].key if run.run_id in here else None
+            if own != key and (run.source is None or uris.path_key(run.source) != key):
+                continue
+            if run.status == "paused" or run.resumable:
+                waits = run.paused_step if run.status == "paused" else None
+                kept.append(KeptRun(run.run_id, run.status, waits, str(run.folder)))
+        every = lenses(document, Runs(ongoing, kept), options.lens_steps, options.lens_workflow)
+        return [
+            {
+                "range": places.range(lens.span),
+                "command": {"title": lens.title, "command": lens.command, "arguments": [dict(lens.argument)]},
+            }
+            for lens in every
+        ]
+
+    return await session.worker.submit(work, WHOLE)
