@@ -24,7 +24,9 @@ class CheckpointData:
     ``workflow_definition`` is the workflow as it ran, overrides and child workflows included; ``source`` the file it came from, which
     its relative paths start at. ``state`` and ``step_results`` are plain data, without secrets. ``attempts`` counts what was tried, by
     path: idempotency keys go on from there. ``inside`` holds, by path, the results of finished steps of child workflows that were cut
-    short, ``paused_since`` since when each gate waits. ``part_of`` is the id of the run that a subworkflow's own checkpoint belongs to. Times are ISO 8601, UTC; money in US dollars.
+    short, ``spent_inside`` what the child workflows behind such steps have spent so far, ``paused_since`` since when each gate waits.
+    ``part_of`` is the id of the run that a subworkflow's own checkpoint belongs to. ``begun`` tells of an interrupted run when its last
+    life began. Times are ISO 8601, UTC; money in US dollars.
     """
 
     workflow_name: str
@@ -38,11 +40,14 @@ class CheckpointData:
     created_at: str = ""
     updated_at: str = ""
     total_cost_usd: float = 0.0
+    total_tokens: int = 0
     source: str | None = None
     attempts: dict[str, int] = field(default_factory=dict)
     inside: dict[str, dict[str, Any]] = field(default_factory=dict)
+    spent_inside: dict[str, dict[str, Any]] = field(default_factory=dict)
     paused_since: dict[str, str] = field(default_factory=dict)
     part_of: str | None = None
+    begun: str | None = None
     schema_version: int = SCHEMA_VERSION
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,6 +61,7 @@ class CheckpointData:
             "created_at": self.created_at,
             "updated_at": self.updated_at,
             "total_cost_usd": self.total_cost_usd,
+            "total_tokens": self.total_tokens,
             "source": self.source,
             "workflow_definition": self.workflow_definition,
             "state": self.state,
@@ -63,8 +69,10 @@ class CheckpointData:
             "completed_steps": self.completed_steps,
             "attempts": self.attempts,
             "inside": self.inside,
+            "spent_inside": self.spent_inside,
             "paused_since": self.paused_since,
             **({} if self.part_of is None else {"part_of": self.part_of}),
+            **({} if self.begun is None else {"begun": self.begun}),
         }
 
     @classmethod
@@ -92,9 +100,10 @@ class CheckpointData:
             raise CheckpointSchemaError("it is no checkpoint: a step's result has no `status`")
         paused = data.get("paused_step_id")
         cost = data.get("total_cost_usd", 0.0)
-        source = data.get("source")
-        part_of = data.get("part_of")
-        attempts, inside, since = (_mapping(data.get(name)) for name in ("attempts", "inside", "paused_since"))
+        source, part_of, begun = (_text(data.get(name)) for name in ("source", "part_of", "begun"))
+        attempts, inside, below, since = (
+            _mapping(data.get(name)) for name in ("attempts", "inside", "spent_inside", "paused_since")
+        )
         completed = data.get("completed_steps")
         return cls(
             workflow_name=data["workflow_name"],
@@ -108,11 +117,18 @@ class CheckpointData:
             created_at=data["created_at"],
             updated_at=data["updated_at"],
             total_cost_usd=_money(cost),
-            source=source if isinstance(source, str) else None,
+            total_tokens=_count(data.get("total_tokens")),
+            source=source,
             attempts={str(path): n for path, n in attempts.items() if isinstance(n, int)},
             inside={str(path): dict(result) for path, result in inside.items() if isinstance(result, Mapping)},
+            spent_inside={
+                str(path): {"cost_usd": _money(spent.get("cost_usd", 0.0)), "tokens": _count(spent.get("tokens"))}
+                for path, spent in below.items()
+                if isinstance(spent, Mapping)
+            },
             paused_since={str(path): time for path, time in since.items() if _is_time(time)},
-            part_of=part_of if isinstance(part_of, str) else None,
+            part_of=part_of,
+            begun=begun,
             schema_version=version,
         )
 
@@ -121,11 +137,20 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _count(value: Any) -> int:
+    """Return a number of tokens; what is none counts nothing, since no limit hangs on it."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
 def _money(value: Any) -> float:
     """Return a sum of money. Raises ``CheckpointSchemaError`` for what is none: a budget would never end."""
     if isinstance(value, int | float) and 0 <= value < 1e300:
         return float(value)
-    raise CheckpointSchemaError("it is no checkpoint: `total_cost_usd` is no sum of money")
+    raise CheckpointSchemaError("it is no checkpoint: what was spent (`total_cost_usd`) is no sum of money")
 
 
 def _is_time(value: Any) -> bool:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from typing import NoReturn
+
+RUNNING = ("run", "resume", "replay")
+"""The commands that a signal to stop ends as Ctrl-C does, from the first moment on: whoever stops a run gets 130."""
 
 
 def main() -> NoReturn:
@@ -16,6 +20,10 @@ def main() -> NoReturn:
     gc.disable()
     code = 130
     try:
+        if sys.argv[1:2] and sys.argv[1] in RUNNING:
+            from agentloom.cli.signals import heed_signals
+
+            heed_signals()
         from agentloom.cli.app import app
 
         app.main(prog_name="agentloom")

@@ -8,6 +8,7 @@ import sys
 import click
 
 from agentloom.cli import collect_garbage
+from agentloom.cli.options import LITE
 from agentloom.cli.stores import checkpointer_of
 from agentloom.errors import UsageError
 
@@ -38,6 +39,7 @@ TOKEN = "AGENTLOOM_CALLBACK_TOKEN"
     metavar="SECONDS",
     help="How long runs may still take when the server is stopped.",
 )
+@LITE
 def command(checkpoint_dir: str | None, host: str, port: int, token: str | None, max_runs: int, grace: float) -> None:
     """Take decisions about runs that wait at approval gates, over HTTP and on a page.
 

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 import click
 
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.options import LITE
 from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, money, pairs_of, some_name
 from agentloom.cli.stores import checkpointer_of, find_run
 from agentloom.errors import UsageError, WorkflowError
@@ -25,6 +26,7 @@ from agentloom.errors import UsageError, WorkflowError
 )
 @click.option("--approve", "decision", flag_value="approved", help="Approve the gate at which the run waits.")
 @click.option("--reject", "decision", flag_value="rejected", help="Reject it.")
+@LITE
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
@@ -64,16 +66,13 @@ def command(
         raise WorkflowError(f"run `{data.run_id}` doesn't wait at a gate, it is {data.status}; leave `{option}` out")
     decisions = {data.paused_step_id: decision} if decision is not None and data.paused_step_id is not None else {}
     from agentloom.cli.running import Output, run_to_the_end
+    from agentloom.core.keeping import redacted_in
     from agentloom.core.loader import load_data
-    from agentloom.core.redaction import Redaction
 
     changes = Overrides(provider, model, stream, None, budget).config()
     data.workflow_definition["config"] = {**(data.workflow_definition.get("config") or {}), **changes}
     given = dict(_state(data.state, pairs))
-    redacted = list(Redaction().secret_keys({**data.state, **given}))
-    if redacted:
-        names = ", ".join(f"`{name}`" for name in redacted)
-        print(f"warning: {names} came back redacted; give the value again with `--state`", file=sys.stderr)
+    _tell_redacted(redacted_in(store, data, given))
     document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
@@ -85,6 +84,18 @@ def command(
         for line in how_to_go_on(result, checkpoint_dir):
             print(line, file=told)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
+
+
+def _tell_redacted(names: list[str]) -> None:
+    """Warn of values that steps are going to read redacted."""
+    lost = [name for name in names if name.startswith("steps.")]
+    for found, cure in (
+        ([name for name in names if name not in lost], "give the value again with `--state`"),
+        (lost, "a step without `output` gave it, and it can't be given again"),
+    ):
+        if found:
+            listed = ", ".join(f"`{name}`" for name in found)
+            print(f"warning: {listed} came back redacted; {cure}", file=sys.stderr)
 
 
 def _state(state: dict[str, Any], pairs: tuple[tuple[str, Any], ...]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from agentloom.analysis.document import WorkflowDocument
 from agentloom.cli.check import NONE, count_severities, rendered
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
 from agentloom.cli.loading import load
+from agentloom.cli.options import LITE
 from agentloom.cli.state import initial_state, parse_pair
 from agentloom.cli.stores import checkpointer_of, is_kept
 from agentloom.cli.tables import in_words
@@ -103,6 +104,7 @@ def some_id(context: click.Context, parameter: click.Parameter, value: str | Non
     metavar="USD",
     help="What the run may spend, instead of config.budget_usd.",
 )
+@LITE
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
 @click.option(

@@ -6,10 +6,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext, redirect_stdout, suppress
+from collections.abc import Mapping
+from contextlib import closing, nullcontext, redirect_stdout, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 import anyio
@@ -20,6 +19,7 @@ from agentloom.cli import collect_garbage
 from agentloom.cli.console import Look, silence
 from agentloom.cli.logs import LogLines, logging_to_stderr, to_stderr
 from agentloom.cli.progress import PlainProgress, Progress
+from agentloom.cli.signals import heed_signals, stop_signals, terminable
 from agentloom.cli.summary import summary
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent
@@ -72,7 +72,7 @@ def run_to_the_end(
 
     Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
     """
-    with _terminable(), logging_to_stderr() as log:
+    with terminable(), logging_to_stderr() as log:
         gateway = _gateway(document)
         told = Told(output, log)
         # Where standard output belongs to a machine, what a tool prints must not get in between.
@@ -210,12 +210,15 @@ async def _heed_signals(
     if sys.platform == "win32":
         task_status.started()  # there Ctrl-C raises KeyboardInterrupt in the loop
         return
-    with anyio.open_signal_receiver(signal.SIGINT, *_stop_signals()) as signals:
-        task_status.started()
-        async for _ in signals:
-            if scope.cancel_called:
-                _leave(told)
-            scope.cancel()
+    try:
+        with anyio.open_signal_receiver(signal.SIGINT, *stop_signals()) as signals:
+            task_status.started()
+            async for _ in signals:
+                if scope.cancel_called:
+                    _leave(told)
+                scope.cancel()
+    finally:
+        heed_signals()  # while the result is told
 
 
 def _leave(told: Told) -> NoReturn:
@@ -228,29 +231,3 @@ def _leave(told: Told) -> NoReturn:
         sys.stdout.flush()
         print("interrupted", file=sys.stderr, flush=True)
     os._exit(130)
-
-
-def _stop_signals() -> list[signal.Signals]:
-    """Return the signals that stop a run as Ctrl-C does: SIGTERM, and SIGHUP (the terminal is gone) but under `nohup`.
-
-    The processes of a run's commands have groups of their own: no signal of the terminal reaches them, only we do.
-    """
-    found = [signal.SIGTERM]
-    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        found.append(signal.SIGHUP)
-    return found
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let the signals to stop end the program as Ctrl-C does, also before and after the run itself."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = [(number, signal.signal(number, interrupt)) for number in _stop_signals()]
-    try:
-        yield
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)

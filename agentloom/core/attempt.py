@@ -47,16 +47,14 @@ async def perform(
     while True:
         counted = attempts_log.next_attempt(op.path)
         attempts_log.started(op.path, counted)
-        attempt = Attempt(op.path, number, stream, counted, services.is_secret(op.step.id))
+        attempt = Attempt(op.path, number, stream, counted, services.is_secret(op.step.id), attempts_log.spent_in)
         outcome, error = await _once(executor, op, services, limits, attempt)
-        # What the steps of a child spent stands in its outcome; others are counted call by call.
-        spent, tokens = attempt.cost, attempt.usage
-        if executor.kind == "child":
-            spent, tokens = outcome.cost_usd, outcome.token_usage
-        cost, usage = cost + spent, add_usage(usage, tokens) if number > 1 else tokens
+        own_cost, own_tokens = attempt.cost, attempt.usage.total_tokens
+        cost += attempt.whole_cost
+        usage = add_usage(usage, attempt.whole_usage) if number > 1 else attempt.whole_usage
         if not _again(outcome, number, attempts, limits):
             break
-        attempts_log.failed(op.path, counted, attempt.cost, tokens.total_tokens)
+        attempts_log.failed(op.path, counted, own_cost, own_tokens)
         asked = error.retry_after if isinstance(error, ProviderError) else None
         wait = backoff.delay(number, chance(), asked)
         log.warning(
@@ -70,7 +68,7 @@ async def perform(
             await anyio.sleep(wait)
         if scope.cancelled_caught:
             outcome = _out_of_time(op, limits)
-            attempt.cost = 0.0  # noted with the attempt that failed
+            own_cost, own_tokens = 0.0, 0  # noted with the attempt that failed
             break
         number += 1
     took = (anyio.current_time() - began) * 1000
@@ -79,7 +77,8 @@ async def perform(
         duration_ms=took,
         warnings=tuple(attempt.warnings),
         attempts=number,
-        last_cost_usd=attempt.cost,
+        last_cost_usd=own_cost,
+        last_tokens=own_tokens,
         cost_usd=cost,
         token_usage=usage,
     )
@@ -115,9 +114,8 @@ async def _once(
             if raised is not None:
                 outcome = failed(op.step.id, raised, op.step.retry.retryable_status_codes)
     finally:
-        # Also of an attempt that is stopped because the run is: what it spent was spent.
-        if executor.kind != "child":  # a child's steps have counted theirs
-            limits.ledger.add(attempt.cost, attempt.usage)
+        # Also of an attempt that is stopped because the run is: what it spent was spent. The steps of a child have counted theirs.
+        limits.ledger.add(attempt.cost, attempt.usage)
     if outcome is None or scope.cancelled_caught:
         raised = None
         if limits.deadline <= own:

@@ -17,9 +17,9 @@ from agentloom.core.attempt import perform
 from agentloom.core.definition import definition_below, definition_of, without_secrets
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
 from agentloom.core.interpreter import Progress, interpret
-from agentloom.core.keeping import Keeper, kept_of, open_keeper
-from agentloom.core.kinds import ChildResult, Services, Tools
-from agentloom.core.limits import Limits, limits_of
+from agentloom.core.keeping.keeper import Keeper, kept_of, open_keeper
+from agentloom.core.kinds import Attempt, ChildResult, Services, Tools
+from agentloom.core.limits import Ledger, Limits, limits_of
 from agentloom.core.loader import load_data
 from agentloom.core.local import LocalRunner
 from agentloom.core.outcome import outcome_of
@@ -31,6 +31,7 @@ from agentloom.core.results import JSON, StepResult, WorkflowResult
 from agentloom.core.runner import Halt, Op
 from agentloom.core.secrets import redaction_for, told, with_secrets, without_secret
 from agentloom.core.state import STEPS, State
+from agentloom.durable.recorded import Spend
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.files import in_plain_words
 from agentloom.providers.gateway import ProviderGateway
@@ -146,7 +147,7 @@ class WorkflowEngine:
         kept = kept_of(self._seed)
         definition = self._definition(redaction)
         keeper = self._open_keeper(plan, started_from, redaction, definition)
-        limits = limits_of(plan.budget_usd, plan.timeout, keeper.spent)
+        limits = limits_of(plan.budget_usd, plan.timeout, *keeper.spent)
         run = _Run(prepared, stream, limits, keeper, redaction, definition=definition)
         began = anyio.current_time()
         try:
@@ -181,7 +182,10 @@ class WorkflowEngine:
             "attempts": seed.attempts if seed else {},
             "inside": seed.inside if seed else {},
             "paused_since": seed.paused_since if seed else {},
+            "spent_inside": seed.spent_inside if seed else {},
+            "decisions": self._decisions,
             "total_cost_usd": seed.total_cost_usd if seed else 0.0,
+            "total_tokens": seed.total_tokens if seed else 0,
             "created_at": seed.created_at if seed else now(),
         }
         try:
@@ -205,7 +209,7 @@ class WorkflowEngine:
             state=run.states[""].root if "" in run.states else {},
             results=results,
             status=status,
-            spent=run.limits.ledger.spent,
+            spent=_spend_of(run.limits.ledger),
             redaction=run.redaction,
             paused=run.paused_at(),
         )
@@ -222,7 +226,7 @@ class WorkflowEngine:
             state=done.state,
             results=done.results,
             status=status,
-            spent=run.limits.ledger.spent,
+            spent=_spend_of(run.limits.ledger),
             redaction=run.redaction,
         )
 
@@ -265,18 +269,19 @@ class WorkflowEngine:
         prepared, stream, limits, keeper = run.prepared, run.stream, run.limits, run.keeper
         plan = prepared.plan
 
-        async def run_child(op: Op, state: Mapping[str, JSON]) -> ChildResult:
+        async def run_child(op: Op, state: Mapping[str, JSON], attempt: Attempt) -> ChildResult:
             child = prepared.children[op.step.id]
             below = _Run(
                 child,
                 stream,
-                limits.below(child.plan.budget_usd, child.plan.timeout),
+                limits.below(child.plan.budget_usd, child.plan.timeout, *keeper.spent_below(op.path)),
                 keeper,
                 redaction_of(child.schema, {}, run.redaction),
                 run.states,
                 run.progress,
                 run.definition,
             )
+            attempt.below = below.limits.ledger
             # Its own `state:` fills in what it isn't given.
             done = await self._interpret(below, {**plain(child.state, "state"), **state}, f"{op.path}.", {})
             status, error = outcome_of(done.results, done.halt, below.limits)
@@ -285,9 +290,7 @@ class WorkflowEngine:
             no_money = done.halt is Halt.BUDGET and (ledger.exceeded or ledger.reached) is not ledger
             if no_money or (done.halt is Halt.TIMEOUT and below.cut_short()):
                 keeper.cut_short(op.path)
-            return ChildResult(
-                child.plan.workflow, done.results, done.state, error, done.halt, ledger.spent, ledger.usage
-            )
+            return ChildResult(child.plan.workflow, done.results, done.state, error, done.halt)
 
         async def perform_one(op: Op) -> StepResult:
             with enforced(prepared.policy):
@@ -301,7 +304,7 @@ class WorkflowEngine:
             gateway=self._gateway,
             tools=self._tools,
             run_child=run_child,
-            decisions=self._decisions,
+            decisions={**keeper.decisions, **self._decisions},
             paused_since=keeper.paused_since,
             sandbox=prepared.sandbox,
             policy=prepared.policy,
@@ -395,6 +398,10 @@ class _Done(NamedTuple):
     results: dict[str, StepResult]
     state: Mapping[str, JSON]
     halt: Halt | None
+
+
+def _spend_of(ledger: Ledger) -> Spend:
+    return Spend(ledger.spent, ledger.usage.total_tokens)
 
 
 def new_run_id() -> str:

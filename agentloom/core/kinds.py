@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from agentloom.core.events import EventStream, StepDelta
-from agentloom.core.limits import add_usage
+from agentloom.core.limits import Ledger, add_usage
 from agentloom.core.results import JSON, NO_USAGE, StepResult
 from agentloom.core.runner import Halt, Op, OpKind
 from agentloom.language.paths import Part
@@ -43,8 +43,8 @@ class Tools(Protocol):
 class RunChild(Protocol):
     """Runs the workflow of a subworkflow step, as steps below the step's path; returns how it ended and its state."""
 
-    async def __call__(self, op: Op, state: Mapping[str, JSON]) -> ChildResult:
-        """Run it from ``state``, to which the child's own `state:` adds the keys that are missing."""
+    async def __call__(self, op: Op, state: Mapping[str, JSON], attempt: Attempt) -> ChildResult:
+        """Run it from ``state``, to which the child's own `state:` adds the keys that are missing; its ledger is ``attempt.below``."""
         ...
 
 
@@ -52,7 +52,7 @@ class RunChild(Protocol):
 class ChildResult:
     """How a child workflow ended: the results of its steps, its final state, and in one line what went wrong.
 
-    ``halt`` says that its money or its time was over. ``cost_usd`` and ``usage`` count every call, those of failed attempts too.
+    ``halt`` says that its money or its time was over.
     """
 
     workflow: str
@@ -60,8 +60,6 @@ class ChildResult:
     final_state: Mapping[str, JSON]
     error: str | None
     halt: Halt | None = None
-    cost_usd: float = 0.0
-    usage: Usage = NO_USAGE
 
 
 class SandboxRules(Protocol):
@@ -119,11 +117,25 @@ class Attempt:
     """One attempt of one operation: takes the pieces of a streamed reply, the warnings, and what is spent.
 
     ``is_secret`` says that nobody is told of the reply while it is written: its output is a secret, and no hash stands for a piece.
+    ``spent`` is told of every call, so that it counts also if the process is killed before the attempt has ended. ``below`` is what the
+    workflow of a subworkflow step spends.
     """
 
-    __slots__ = ("_counted", "_is_secret", "_number", "_path", "_seq", "_stream", "cost", "usage", "warnings")
+    __slots__ = (
+        "_counted", "_is_secret", "_number", "_path", "_seq", "_spent", "_stream", "below", "cost", "usage", "warnings",
+    )  # fmt: skip
 
-    def __init__(self, path: str, number: int, stream: EventStream, counted: int = 1, is_secret: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        number: int,
+        stream: EventStream,
+        counted: int = 1,
+        is_secret: bool = False,
+        spent: Callable[[str, int, float, int], None] = lambda path, number, cost_usd, tokens: None,
+    ) -> None:
+        self.below: Ledger | None = None
+        self._spent = spent
         self._counted = counted
         self._is_secret = is_secret
         self.warnings: list[str] = []
@@ -157,6 +169,17 @@ class Attempt:
         """Count a call that was made: its cost in US dollars, its tokens."""
         self.cost += cost
         self.usage = add_usage(self.usage, usage)
+        self._spent(self._path, self._counted, cost, usage.total_tokens)
+
+    @property
+    def whole_cost(self) -> float:
+        """What it cost in US dollars, with the steps below."""
+        return self.cost + (0.0 if self.below is None else self.below.spent)
+
+    @property
+    def whole_usage(self) -> Usage:
+        """The tokens, with those of the steps below."""
+        return self.usage if self.below is None else add_usage(self.usage, self.below.usage)
 
     def warn(self, message: str) -> None:
         """Log a warning and keep it for the step's result."""

@@ -82,19 +82,22 @@ class Limits:
         ledger = self.ledger.exceeded or self.ledger.reached or self.ledger
         return str(BudgetExceededError(ledger.spent, ledger.limit or 0.0))
 
-    def below(self, budget: float | None, timeout: float | None) -> Limits:
-        """Return the limits of a child: it spends its parent's money, up to a limit of its own, and ends no later than its parent."""
-        ledger = Ledger(budget, self.ledger)
+    def below(self, budget: float | None, timeout: float | None, spent: float = 0.0, tokens: int = 0) -> Limits:
+        """Return the limits of a child: it spends its parent's money, up to a limit of its own, and ends no later than its parent.
+
+        ``spent`` and ``tokens`` are what it has used before, in an earlier life of the run; the parent has counted that.
+        """
+        ledger = Ledger(budget, self.ledger, spent, Usage(total_tokens=tokens))
         own = anyio.current_time() + timeout if timeout else inf
         if own < self.deadline:
             return Limits(ledger, own, timeout or 0.0)
         return Limits(ledger, self.deadline, self.timeout, inherited=True)
 
 
-def limits_of(budget: float | None, timeout: float | None, spent: float = 0.0) -> Limits:
-    """Return the limits of a run that starts now; ``spent`` is what it has spent before."""
+def limits_of(budget: float | None, timeout: float | None, spent: float = 0.0, tokens: int = 0) -> Limits:
+    """Return the limits of a run that starts now; ``spent`` and ``tokens`` are what it has used before."""
     deadline = anyio.current_time() + timeout if timeout else inf
-    return Limits(Ledger(budget, spent=spent), deadline, timeout or 0.0)
+    return Limits(Ledger(budget, spent=spent, usage=Usage(total_tokens=tokens)), deadline, timeout or 0.0)
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:

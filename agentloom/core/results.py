@@ -29,8 +29,8 @@ class StepResult:
 
     ``error_classification`` tells of a failed step whether another attempt could have helped. ``warnings`` are what the step
     complained about on the way, such as template variables that are missing. ``webhook`` tells what came of the one that an approval gate
-    sent; `to_dict` has it where there was one. ``attempts``, and what the last of them cost by itself (without child workflows), are not part of
-    ``to_dict``.
+    sent; `to_dict` has it where there was one. ``attempts``, and what the last of them cost by itself (without child workflows) in money and tokens, are not
+    part of ``to_dict``.
     """
 
     step_id: str
@@ -50,6 +50,7 @@ class StepResult:
     webhook: Mapping[str, JSON] | None = None
     attempts: int = 1
     last_cost_usd: float = 0.0
+    last_tokens: int = 0
     value: JSON = MISSING
 
     @property

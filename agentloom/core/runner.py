@@ -70,8 +70,12 @@ class AttemptLog(Protocol):
         """Note that an attempt begins."""
         ...
 
+    def spent_in(self, path: str, number: int, cost_usd: float, tokens: int) -> None:
+        """Note what a call cost, inside an attempt that goes on."""
+        ...
+
     def failed(self, path: str, number: int, cost_usd: float, tokens: int) -> None:
-        """Note that an attempt failed, and another may follow."""
+        """Note that an attempt failed, what it cost in all, and that another may follow."""
         ...
 
 

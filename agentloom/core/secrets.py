@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
+from agentloom.core.definition import definition_below
 from agentloom.core.plan import Plan
 from agentloom.core.preparation import Prepared
 from agentloom.core.redaction import Redaction, is_sentinel, redaction_of, restored, secret_names, sentinel
 from agentloom.core.results import JSON, StepResult
-from agentloom.language.paths import MISSING, Part, get
+from agentloom.core.state import STEPS
+from agentloom.language.paths import MISSING, Part, StatePath, get, parse_path
 
 
 def without_secret(result: StepResult, outputs: Mapping[str, tuple[Part, ...]], redaction: Redaction) -> StepResult:
@@ -45,6 +48,27 @@ def with_secrets(result: StepResult, plan: Plan, given: Mapping[str, JSON], pref
         output = restored(output, get(given, path), exact=bool(prefix))
     same = output is result.output and value is result.value
     return result if same else replace(result, output=output, value=value)
+
+
+def redacted_in_result(
+    path: str, result: Mapping[str, JSON], definition: Mapping[str, Any], given: Mapping[str, JSON]
+) -> Iterator[str]:
+    """Yield the names of what is redacted in the result of a step that isn't going to run again, and isn't in ``given``.
+
+    ``path`` is the step's, ``result`` as a checkpoint has it, ``definition`` that of the whole run. What a step wrote to the state is named
+    by its state key.
+    """
+    above, _, name = path.rpartition(".")
+    within = definition_below(definition, above) if above else definition
+    step: Mapping[str, Any] = next((step for step in within.get("steps") or () if step.get("id") == name), {})
+    if step.get("type") == "router":
+        return  # known again by the steps' ids
+    found, label = result.get("output"), f"{STEPS}.{path}.output"
+    written = step.get("output")
+    where = parse_path(written) if isinstance(written, str) else None
+    if isinstance(where, StatePath):
+        label, found = str(written), restored(result.get("value", found), get(given, where.parts), exact=bool(above))
+    yield from Redaction().secret_keys({label: found})
 
 
 def redaction_for(prepared: Prepared, environ: Mapping[str, str]) -> Redaction:

@@ -3,10 +3,13 @@
 Lines, in the order of what happened (``n`` counts the attempts of an operation over the life of the run, from 1):
 
 - ``{"kind": "run", "version": 1, "run_id", "workflow_name", "workflow_definition", "state", "source", "created_at", …}`` first;
+- ``{"kind": "resumed", …}``: the run goes on in this journal, with what is different now from the first line;
 - ``{"kind": "started", "path", "n"}`` before an attempt, ``{"kind": "failed", "path", "n", "cost_usd", "tokens"}`` after one that failed;
-- ``{"kind": "outcome", "path", "result", "own_cost_usd"}``: what came of a step, as in a checkpoint, without secrets; and what its last
-  attempt cost by itself (nothing for a subworkflow step, whose steps have lines of their own). ``paused_since`` goes with a gate that waits,
-  ``cut_short`` with a subworkflow step that failed only because the whole run's money was gone: what finished in it is kept;
+- ``{"kind": "spent", "path", "n", "cost_usd", "tokens"}`` after each call inside an attempt: it counts if the attempt never ends. What an
+  attempt that ended cost in all stands in its ``failed`` or ``outcome``;
+- ``{"kind": "outcome", "path", "result", "own_cost_usd", "own_tokens"}``: what came of a step, as in a checkpoint, without secrets; and what
+  its last attempt cost by itself (nothing for a subworkflow step, whose steps have lines of their own). ``paused_since`` goes with a gate that
+  waits, ``cut_short`` with a subworkflow step that failed only because the whole run's money was gone: what finished in it is kept;
 - ``{"kind": "end", "status"}``: the run came to an end of its own.
 
 Every line is handed to the system at once, so it survives the process. ``sync`` has the disk write them: it is called when a layer is
@@ -19,12 +22,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from agentloom.durable.recorded import Recorded, Spend
 from agentloom.errors import AgentLoomError, CheckpointSchemaError
 from agentloom.files import read_bytes, sync_folder
 
@@ -45,50 +48,6 @@ class RunIsBusy(AgentLoomError):
     """Another process is running this run."""
 
 
-@dataclass(slots=True)
-class Recorded:
-    """What a journal holds. ``outcomes`` are the latest by path; ``attempts`` the number of the last attempt, ``open`` whether it has no end.
-
-    ``spent`` adds up what finished and failed attempts cost, in US dollars; ``complete`` tells that the run came to an end.
-    """
-
-    header: dict[str, JSON]
-    outcomes: dict[str, dict[str, JSON]] = field(default_factory=dict)
-    attempts: dict[str, int] = field(default_factory=dict)
-    open: dict[str, bool] = field(default_factory=dict)
-    paused_since: dict[str, str] = field(default_factory=dict)
-    parents: dict[str, bool] = field(default_factory=dict)
-    """The paths of the subworkflow steps below which there are outcomes, each with true."""
-    spent: float = 0.0
-    complete: bool = False
-    length: int = 0
-    """Bytes up to the end of the last whole line."""
-
-    def next_attempt(self, path: str) -> int:
-        """Return the number of an operation's next attempt: that of one that was cut off again, else one more than the last."""
-        last = self.attempts.get(path, 0)
-        return last if self.open.get(path) else last + 1
-
-    def ended_attempts(self) -> dict[str, int]:
-        """Return the number of the last attempt that has an end, by path: one that was cut off comes again under its own number."""
-        ended = {path: number - 1 if self.open.get(path) else number for path, number in self.attempts.items()}
-        return {path: number for path, number in ended.items() if number > 0}
-
-    def forget_below(self, path: str) -> None:
-        """Forget the outcomes of the steps below a subworkflow step: its next attempt begins with the first of them."""
-        if path in self.parents:  # to look through all outcomes at each failure would cost their square
-            for name in [name for name in self.outcomes if name.startswith(f"{path}.")]:
-                del self.outcomes[name]
-
-
-def above(path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the paths of the subworkflow steps above a step, each with true."""
-    at = path.find(".")
-    while at >= 0:
-        yield path[:at], True
-        at = path.find(".", at + 1)
-
-
 class Journal:
     """A run's journal, open for writing and locked. ``broken`` keeps the first error; after it nothing more is written."""
 
@@ -103,20 +62,40 @@ class Journal:
     @classmethod
     def create(cls, path: Path, header: Mapping[str, JSON]) -> Journal:
         """Begin a journal, in the place of one that is there. Raises ``RunIsBusy``, and ``OSError`` as the system does."""
+        journal, _ = cls.claim(path)
+        journal.begin(header)
+        return journal
+
+    @classmethod
+    def claim(cls, path: Path) -> tuple[Journal, Recorded | None]:
+        """Lock a run's journal, and return it with what it holds, if it holds anything. ``begin`` or ``close`` it.
+
+        Raises ``RunIsBusy``, and ``OSError`` as the system does.
+        """
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND, 0o600)
         try:
             _lock(handle, path)
-            os.ftruncate(handle, 0)
-            journal = cls(path, handle)
-            journal._write({"kind": "run", "version": VERSION, **header})
-            if journal.broken is not None:
-                raise journal.broken
-            os.fsync(handle)
-            sync_folder(path.parent)
+            try:
+                recorded: Recorded | None = read_journal(path)
+            except CheckpointSchemaError:  # nothing in it, or nothing of ours
+                recorded = None
         except BaseException:
             os.close(handle)
             raise
-        return journal
+        return cls(path, handle), recorded
+
+    def begin(self, header: Mapping[str, JSON]) -> None:
+        """Write the first line, in the place of everything that is there. Raises ``OSError``; the journal is closed then."""
+        try:
+            os.ftruncate(self._handle, 0)
+            self._write({"kind": "run", "version": VERSION, **header})
+            if self.broken is not None:
+                raise self.broken
+            os.fsync(self._handle)
+            sync_folder(self.path.parent)
+        except BaseException:
+            os.close(self._handle)
+            raise
 
     @classmethod
     def resume(cls, path: Path) -> tuple[Journal, Recorded]:
@@ -135,15 +114,30 @@ class Journal:
         """Note that an attempt begins."""
         self._write({"kind": "started", "path": path, "n": number})
 
-    def failed(self, path: str, number: int, cost_usd: float, tokens: int) -> None:
-        """Note that an attempt failed, and what it cost."""
-        self._write({"kind": "failed", "path": path, "n": number, "cost_usd": cost_usd, "tokens": tokens})
+    def spent(self, path: str, number: int, spend: Spend) -> None:
+        """Note what a call cost, inside an attempt that goes on."""
+        self._write({"kind": "spent", "path": path, "n": number, "cost_usd": spend.cost_usd, "tokens": spend.tokens})
 
-    def outcome(self, path: str, result: Mapping[str, JSON], own_cost_usd: float, **more: JSON) -> None:
-        """Note what came of a step, and what its last attempt cost (those before it are noted as failed)."""
-        self._write({"kind": "outcome", "path": path, "result": result, "own_cost_usd": own_cost_usd, **more})
-        if own_cost_usd or _money(result.get("duration_ms")) > WORTH_MS:
+    def failed(self, path: str, number: int, spend: Spend) -> None:
+        """Note that an attempt failed, and what it cost in all."""
+        self._write({"kind": "failed", "path": path, "n": number, "cost_usd": spend.cost_usd, "tokens": spend.tokens})
+
+    def outcome(self, path: str, result: Mapping[str, JSON], own: Spend, **more: JSON) -> None:
+        """Note what came of a step, and what its last attempt cost in all (those before it are noted as failed)."""
+        line = {
+            "kind": "outcome",
+            "path": path,
+            "result": result,
+            "own_cost_usd": own.cost_usd,
+            "own_tokens": own.tokens,
+        }
+        self._write({**line, **more})
+        if own.cost_usd or result.get("duration_ms", 0.0) > WORTH_MS:
             self._due = True
+
+    def resumed(self, changes: Mapping[str, JSON]) -> None:
+        """Note that the run goes on in this journal, and what is different from its first line."""
+        self._write({"kind": "resumed", **changes})
 
     def end(self, status: str) -> None:
         """Note how the run ended."""
@@ -196,9 +190,9 @@ def read_journal(path: Path) -> Recorded:
         if not isinstance(line, dict):
             break
         if recorded is None:
-            recorded = Recorded(_header(line, path))
+            recorded = Recorded.begun(_header(line, path))
         else:
-            _take(line, recorded)
+            recorded.take(line)
         at = end + 1
         recorded.length = at
     if recorded is None:
@@ -215,34 +209,6 @@ def _header(line: dict[str, JSON], path: Path) -> dict[str, JSON]:
             f"journal `{path}` can't be read: it was written by a newer agentloom (version {version}, this one reads {VERSION})"
         )
     return line
-
-
-def _take(line: dict[str, JSON], recorded: Recorded) -> None:
-    kind, path, number = line.get("kind"), line.get("path"), line.get("n")
-    if kind == "end":
-        recorded.complete = True
-    elif not isinstance(path, str):
-        return
-    elif kind == "started" and isinstance(number, int):
-        recorded.attempts[path], recorded.open[path] = number, True
-    elif kind == "failed" and isinstance(number, int):
-        recorded.attempts[path], recorded.open[path] = number, False
-        recorded.spent += _money(line.get("cost_usd"))
-        recorded.forget_below(path)
-    elif kind == "outcome" and isinstance(result := line.get("result"), dict):
-        recorded.open[path] = False
-        recorded.outcomes[path] = result
-        recorded.parents.update(above(path))
-        recorded.spent += _money(line.get("own_cost_usd"))
-        if result.get("status") == "failed" and not line.get("cut_short"):
-            recorded.forget_below(path)
-        recorded.paused_since.pop(path, None)
-        if isinstance(since := line.get("paused_since"), str):
-            recorded.paused_since[path] = since
-
-
-def _money(cost: JSON) -> float:
-    return float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e300 else 0.0
 
 
 def _lock(handle: int, path: Path, tries: int = _TRIES) -> None:

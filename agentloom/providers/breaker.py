@@ -16,7 +16,6 @@ THRESHOLD = 5
 RESET_SECONDS = 60.0
 """How long an open circuit keeps calls away."""
 
-TOO_MANY_REQUESTS = 429
 TIMED_OUT = 408
 CLIENT_ERRORS = range(400, 500)
 
@@ -40,13 +39,14 @@ class Meaning(Enum):
 def meaning_of(error: ProviderError) -> Meaning:
     """Tell what a failed call says about its provider.
 
-    An answer that refuses the request (400, 401, 404 …) shows that the provider is there; it is the request that is wrong, and a prompt
-    that no provider takes must not keep others away. 429, requests over our own limits and replay misses say nothing.
+    An answer that refuses the request (400, 401, 404 …) is about the request: a prompt that no provider takes must not keep others away,
+    and is no sign of health either. It doesn't count, and neither do 429, requests over our own limits and replay misses: failures before
+    and after one of those are still in a row.
     """
-    if error.permanent or isinstance(error, RecordingMismatchError) or error.status_code == TOO_MANY_REQUESTS:
+    if error.permanent or isinstance(error, RecordingMismatchError):
         return Meaning.NOTHING
     if error.status_code in CLIENT_ERRORS and error.status_code != TIMED_OUT:
-        return Meaning.WELL
+        return Meaning.NOTHING
     return Meaning.ILL
 
 

@@ -27,22 +27,19 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     handed = render_deep(step.input, op.inputs, warn=attempt.warn)
     if STEPS in handed:
         raise StepError("`input.steps` is reserved for step results; use another key")
-    child = await services.run_child(op, handed if step.isolated_state else {**op.inputs, **handed})
-    usage, cost = child.usage, child.cost_usd
+    child = await services.run_child(op, handed if step.isolated_state else {**op.inputs, **handed}, attempt)
     if child.halt is Halt.PAUSED:
-        return StepResult(step.id, "paused", token_usage=usage, cost_usd=cost)
+        return StepResult(step.id, "paused")
     if child.error is not None:
         return StepResult(
             step.id,
             "failed",
             error=f"workflow `{child.workflow}`: {child.error}",
-            token_usage=usage,
-            cost_usd=cost,
             error_classification=_classification(child),
         )
     state = child.final_state
     output = state if step.return_keys is None else {key: state[key] for key in step.return_keys if key in state}
-    return StepResult(step.id, "success", output=output, token_usage=usage, cost_usd=cost)
+    return StepResult(step.id, "success", output=output)
 
 
 def _classification(child: ChildResult) -> Classification:

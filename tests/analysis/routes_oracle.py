@@ -238,7 +238,7 @@ class World:
                 below = document.children[op.step.id].document
                 assert below is not None
 
-                async def run_child(op: Op, state: Mapping[str, Any]) -> ChildResult:
+                async def run_child(op: Op, state: Mapping[str, Any], attempt: Attempt) -> ChildResult:
                     results, final = await world._interpret(f"{op.path}.", {**route.decisions, **state}, route, below)
                     bad = [result for result in results.values() if result.failed]
                     return ChildResult("child", results, final, "failed" if bad else None)

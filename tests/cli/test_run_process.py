@@ -68,6 +68,28 @@ def test_a_signal_ends_the_run_with_130(tmp_path: Path, start: Any, number: sign
     assert (out == b"") == bool(options)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", [["run", "-"], ["resume", "latest"]])
+def test_a_signal_ends_a_run_with_130_from_its_first_moments(
+    tmp_path: Path, start: Any, number: signal.Signals, command: list[str]
+) -> None:
+    """EX-1: while the program is still being loaded, long before the first step."""
+    child = start(*command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not catches(child.pid, signal.SIGTERM):
+        assert child.poll() is None
+    child.send_signal(number)
+    out, err = child.communicate(timeout=20)
+    assert (child.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Tell whether a process handles a signal by now."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
 def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
     """A running step has a spinner. After Ctrl-C the drawing is gone, the cursor is back, the exit code is 130."""
     with Terminal("run", flow(tmp_path, ENDLESS), cwd=tmp_path) as terminal:

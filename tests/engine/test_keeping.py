@@ -19,6 +19,7 @@ from agentloom.core.keeping import journal_of, load_run
 from agentloom.core.loader import load_data
 from agentloom.core.results import WorkflowResult
 from agentloom.durable.journal import Journal, RunIsBusy, read_journal
+from agentloom.durable.recorded import Spend
 from agentloom.errors import CheckpointSchemaError, ProviderError, UsageError
 from agentloom.providers.base import Request, Response, Usage
 from agentloom.providers.gateway import ProviderGateway
@@ -361,15 +362,15 @@ def test_a_disk_that_is_full_ends_the_run_with_a_word(store: FileCheckpointer) -
         again, provider = await resume(store)
         assert (again.status, asked(provider)) == ("success", ["b", "c"])
 
-    created = Journal.create.__func__  # type: ignore[attr-defined]
+    claimed = Journal.claim.__func__  # type: ignore[attr-defined]
 
-    def remember(cls: type[Journal], path: Path, header: Mapping[str, Any]) -> Journal:
-        journal: Journal = created(cls, path, header)
-        JOURNALS.append(journal)
-        return journal
+    def remember(cls: type[Journal], path: Path) -> Any:
+        found = claimed(cls, path)
+        JOURNALS.append(found[0])
+        return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Journal, "create", classmethod(remember))
+        patch.setattr(Journal, "claim", classmethod(remember))
         run_virtual(main)
 
 
@@ -494,7 +495,7 @@ def test_what_is_worth_the_disk(tmp_path: Path, cost: float, took_ms: float, syn
     journal = Journal.create(tmp_path / "r.journal", {"begun": ""})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", calls.append)
-        journal.outcome("a", {"status": "success", "duration_ms": took_ms}, cost)
+        journal.outcome("a", {"status": "success", "duration_ms": took_ms}, Spend(cost))
         journal.sync()
         assert len(calls) == synced
         journal.sync()

@@ -137,6 +137,27 @@ def test_what_does_not_count(failure: ProviderError) -> None:
     run_virtual(main)
 
 
+@pytest.mark.parametrize("between", [error(429), error(400), error(401), error(permanent=True)])
+def test_what_does_not_count_breaks_no_row(between: ProviderError) -> None:
+    """Neither is it a success: five failures are in a row with such answers between them; and it closes no circuit."""
+
+    async def main() -> None:
+        moody = Moody()
+        moody.moods = [error(500)] * 4 + [between] * 3 + [error(500)]
+        gateway = gateway_of(moody)
+        for _ in range(8):
+            await call(gateway)
+        assert gateway.state_of("one") is State.OPEN
+        await anyio.sleep(60)
+        moody.moods = [between]
+        await call(gateway)
+        assert gateway.state_of("one") is State.HALF_OPEN
+        assert await call(gateway) == "ok"
+        assert gateway.state_of("one") is State.CLOSED
+
+    run_virtual(main)
+
+
 @pytest.mark.parametrize("failure", [error(500), error(503), error(408), error(None)])
 def test_what_counts(failure: ProviderError) -> None:
     """Errors of the server, and no answer at all; a success in between starts the count again."""

@@ -1,29 +1,25 @@
-"""What a run leaves behind while it goes on and when it ends: its journal, and its checkpoint."""
+"""What keeps a run while it goes on: its attempts and outcomes in the journal, and at the end its checkpoint."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
 from agentloom.checkpointing.files import FileCheckpointer, is_run_id
+from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, goes_on_from, journal_of, last_update
 from agentloom.core.plan import Plan
 from agentloom.core.redaction import Redaction
 from agentloom.core.results import JSON, StepResult, result_of
 from agentloom.core.secrets import without_secret
-from agentloom.durable.journal import SUFFIX, Journal, Recorded, RunIsBusy, above, is_running, read_journal
+from agentloom.durable.journal import Journal, RunIsBusy
+from agentloom.durable.recorded import NOTHING, Recorded, Spend, above
 from agentloom.errors import CheckpointSchemaError
-from agentloom.files import in_plain_words
 
 log = logging.getLogger(__name__)
-
-INTERRUPTED = "interrupted"
-"""The status of a run whose process ended without a checkpoint."""
 
 
 class Keeper:
@@ -44,12 +40,9 @@ class Keeper:
         self._checkpointer = checkpointer
         self._seed = seed
         self._journal = journal
+        if recorded is None and seed is not None:
+            recorded = Recorded.begun({key: getattr(seed, key) for key in ("attempts", "inside", "spent_inside")})
         self._recorded = recorded or Recorded({})
-        if seed is not None:
-            self._recorded.attempts = {**seed.attempts, **self._recorded.attempts}
-            self._recorded.outcomes = {**seed.inside, **self._recorded.outcomes}
-            for path in seed.inside:
-                self._recorded.parents.update(above(path))
         self._created = seed.created_at if seed is not None else now()
         self._outcomes: dict[str, StepResult] = {}
         self.paused_since: dict[str, str] = dict(seed.paused_since) if seed is not None else {}
@@ -57,9 +50,21 @@ class Keeper:
         self._parents: dict[str, bool] = {}
 
     @property
-    def spent(self) -> float:
-        """What earlier lives of the run have spent, in US dollars."""
-        return self._recorded.spent + (self._seed.total_cost_usd if self._seed is not None else 0.0)
+    def spent(self) -> Spend:
+        """What the run has spent in all its lives."""
+        if self._seed is None or self._seed.status in (INTERRUPTED, RUNNING):  # what was kept of that is the journal
+            return self._recorded.whole
+        return Spend(self._seed.total_cost_usd, self._seed.total_tokens).plus(self._recorded.spent)
+
+    def spent_below(self, path: str) -> Spend:
+        """Return what the steps below a subworkflow step have spent in an attempt that an earlier life of the run began, and this one goes on with."""
+        return self._recorded.below.get(path, NOTHING)
+
+    @property
+    def decisions(self) -> Mapping[str, str]:
+        """The decisions about gates that were taken in an earlier life of the run, by path, and that it may not have come to."""
+        found = self._recorded.header.get("decisions")
+        return found if isinstance(found, dict) else {}
 
     @property
     def broken(self) -> OSError | None:
@@ -78,19 +83,29 @@ class Keeper:
 
     def started(self, path: str, number: int) -> None:
         """Note that an attempt begins."""
-        self._recorded.attempts[path], self._recorded.open[path] = number, True
+        self._recorded.starts(path, number)
         if self._journal is not None:
             self._journal.started(path, number)
 
+    def spent_in(self, path: str, number: int, cost_usd: float, tokens: int) -> None:
+        """Note what a call cost, inside an attempt that goes on."""
+        spend = Spend(cost_usd, tokens)
+        if spend == NOTHING:
+            return
+        self._recorded.spends(path, spend)
+        if self._journal is not None:
+            self._journal.spent(path, number, spend)
+
     def failed(self, path: str, number: int, cost_usd: float, tokens: int) -> None:
         """Note that an attempt failed, and another may follow: a child's begins with its first step."""
-        self._recorded.open[path] = False
+        spend = Spend(cost_usd, tokens)
+        self._recorded.ends(path, spend)
         self._recorded.forget_below(path)
         if path in self._parents:  # to look through all outcomes at each failure would cost their square
             for name in [name for name in self._outcomes if name.startswith(f"{path}.")]:
                 del self._outcomes[name]
         if self._journal is not None:
-            self._journal.failed(path, number, cost_usd, tokens)
+            self._journal.failed(path, number, spend)
 
     # --- outcomes
 
@@ -98,7 +113,8 @@ class Keeper:
         """Return what keeps the outcomes of one workflow's steps, by path."""
 
         def keep(path: str, outcome: StepResult) -> None:
-            self._recorded.open[path] = False
+            own = Spend(outcome.last_cost_usd, outcome.last_tokens)
+            self._recorded.ends(path, own, path in self._cut_short or outcome.status in ("paused", "timeout"))
             if outcome.status == "paused":
                 self.paused_since.setdefault(path, now())
             else:
@@ -114,7 +130,7 @@ class Keeper:
                     more["paused_since"] = self.paused_since[path]
                 if path in self._cut_short:
                     more["cut_short"] = True
-                self._journal.outcome(path, clean.to_dict(), outcome.last_cost_usd, **more)
+                self._journal.outcome(path, clean.to_dict(), own, **more)
 
         return keep
 
@@ -138,7 +154,7 @@ class Keeper:
         state: Mapping[str, JSON],
         results: Mapping[str, StepResult],
         status: str,
-        spent: float,
+        spent: Spend,
         redaction: Redaction,
         paused: str | None = None,
     ) -> None:
@@ -148,6 +164,11 @@ class Keeper:
         data = self._data(self.run_id, plan, definition, source, state, results, status, spent, redaction, paused)
         data.attempts = self._recorded.ended_attempts()
         data.inside = self._inside(results)
+        data.spent_inside = {
+            path: {"cost_usd": spent.cost_usd, "tokens": spent.tokens}
+            for path, spent in self._recorded.below.items()
+            if self._goes_on(path, results)
+        }
         data.paused_since = self.paused_since
         await self._checkpointer.save(data)
         if self._journal is not None:
@@ -165,7 +186,7 @@ class Keeper:
         state: Mapping[str, JSON],
         results: Mapping[str, StepResult],
         status: str,
-        spent: float,
+        spent: Spend,
         redaction: Redaction,
     ) -> None:
         """Write the checkpoint of a child workflow that came to an end of its own, under the run's id and its step's path.
@@ -194,7 +215,7 @@ class Keeper:
         state: Mapping[str, JSON],
         results: Mapping[str, StepResult],
         status: str,
-        spent: float,
+        spent: Spend,
         redaction: Redaction,
         paused: str | None,
     ) -> CheckpointData:
@@ -212,7 +233,8 @@ class Keeper:
             paused_step_id=paused,
             created_at=self._created,
             updated_at=now(),
-            total_cost_usd=spent,
+            total_cost_usd=spent.cost_usd,
+            total_tokens=spent.tokens,
             source=source,
         )
 
@@ -227,12 +249,15 @@ class Keeper:
         found: dict[str, dict[str, JSON]] = {}
         outcomes = {**self._recorded.outcomes, **{path: result.to_dict() for path, result in self._outcomes.items()}}
         for path, outcome in outcomes.items():
-            top, _, below = path.partition(".")
-            own = results.get(top)
-            goes_on = own is None or own.status in ("paused", "timeout") or top in self._cut_short
-            if below and outcome.get("status") == "success" and goes_on:
+            if "." in path and outcome.get("status") == "success" and self._goes_on(path, results):
                 found[path] = outcome
         return found
+
+    def _goes_on(self, path: str, results: Mapping[str, StepResult]) -> bool:
+        """Tell whether a resume goes on with what stands at or below the run's own step that a path begins with."""
+        top = path.partition(".")[0]
+        own = results.get(top)
+        return own is None or own.status in ("paused", "timeout") or top in self._cut_short
 
 
 def kept_of(seed: CheckpointData | None) -> dict[str, StepResult]:
@@ -282,93 +307,35 @@ def open_keeper(
         return Keeper(run_id, checkpointer, seed)
     checkpointer.folder.mkdir(parents=True, exist_ok=True)
     path = journal_of(checkpointer, run_id)
-    if seed is not None and seed.status == INTERRUPTED:
-        journal, recorded = Journal.resume(path)
-        return Keeper(run_id, checkpointer, seed, recorded, journal)
-    journal = Journal.create(path, {"begun": now(), **header, "after": _last_update(checkpointer, run_id)})
-    if seed is not None and _last_update(checkpointer, run_id) not in ("", seed.updated_at):
-        journal.close(remove=True)
-        raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile")
+    if seed is not None and seed.status in (INTERRUPTED, RUNNING):
+        return _go_on(run_id, checkpointer, seed, header)
+    journal, there = Journal.claim(path)
+    # Only who holds the lock can tell: it may be long ago that the checkpoint was read.
+    after = last_update(checkpointer, run_id)
+    moved_on = seed is not None and after not in ("", seed.updated_at)
+    if moved_on or (seed is not None and there is not None and goes_on_from(there, after)):
+        journal.close(remove=there is None)
+        raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile; look at it again")
+    journal.begin({"begun": now(), **header, "after": after})
     return Keeper(run_id, checkpointer, seed, None, journal)
 
 
-def _last_update(checkpointer: FileCheckpointer, run_id: str) -> str:
-    """Return when the checkpoint of a run was written, as it says; nothing without one."""
+def _go_on(run_id: str, checkpointer: FileCheckpointer, seed: CheckpointData, header: Mapping[str, JSON]) -> Keeper:
+    """Return what keeps a run that goes on with the journal that it left when it was killed."""
+    gone_on = RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile; look at it again")
     try:
-        return checkpointer.read(run_id).updated_at
-    except (KeyError, CheckpointSchemaError):
-        return ""
-
-
-def _is_later(recorded: Recorded, saved: CheckpointData) -> bool:
-    """Tell whether a journal goes on from a checkpoint; otherwise that was written after it. No clock decides: those may be put back."""
-    after = recorded.header.get("after")
-    if recorded.complete:
-        return False
-    return after == saved.updated_at if isinstance(after, str) else str(recorded.header.get("begun")) > saved.updated_at
-
-
-def _written(path: Path, begun: str) -> str:
-    """Return when a journal was last written to, in ISO 8601, UTC."""
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
-    except OSError:
-        return begun
-
-
-def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
-    """Return what a run goes on from: its checkpoint, or what the journal holds of a run that was killed later than that.
-
-    Raises ``KeyError`` for an unknown run, ``CheckpointSchemaError`` for files that can't be read.
-    """
-    try:
-        saved: CheckpointData | None = checkpointer.read(run_id)
-    except KeyError:
-        saved = None
-    path = journal_of(checkpointer, run_id)
-    try:
-        recorded = read_journal(path)
-    except (FileNotFoundError, CheckpointSchemaError):
-        return saved or checkpointer.read(run_id)  # a run that has just ended left one meanwhile
-    except OSError as error:
-        raise CheckpointSchemaError(f"journal `{path}` can't be read: {in_plain_words(error)}") from None
-    header = recorded.header
-    if saved is not None and not _is_later(recorded, saved):
-        return saved
-    running = is_running(path)
-    if not running and not path.exists():
-        return checkpointer.read(run_id)
-    done = [path for path, result in recorded.outcomes.items() if "." not in path and result.get("status") == "success"]
-    return CheckpointData.from_dict(
-        {
-            **header,
-            "run_id": run_id,
-            "status": "running" if running else INTERRUPTED,
-            "updated_at": _written(path, str(header.get("begun", ""))),
-            "completed_steps": [*(header.get("completed_steps") or ()), *done],
-            "paused_since": {**(header.get("paused_since") or {}), **recorded.paused_since},
-            "schema_version": 1,
-        }
-    )
-
-
-def paused_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData | None:
-    """Return the checkpoint of a run if it waits at a gate and nobody has gone on with it; takes no lock.
-
-    Raises ``KeyError`` for an unknown run, ``CheckpointSchemaError`` for a file that can't be read.
-    """
-    saved = checkpointer.read(run_id)
-    if saved.status != "paused" or saved.paused_step_id is None or saved.part_of is not None:
-        return None
-    try:
-        recorded = read_journal(journal_of(checkpointer, run_id))
+        journal, recorded = Journal.resume(journal_of(checkpointer, run_id))
     except FileNotFoundError:
-        return saved
-    except CheckpointSchemaError:
-        return None  # its first line is just being written
-    return None if _is_later(recorded, saved) else saved
+        raise gone_on from None
+    if seed.begun not in (None, recorded.header.get("begun")) or recorded.complete:
+        journal.close()
+        raise gone_on
+    changed = {key: header[key] for key in _MAY_CHANGE if header[key] != recorded.header.get(key)}
+    if not changed.get("decisions", True):
+        del changed["decisions"]  # those that were taken hold
+    journal.resumed({"begun": now(), **changed})
+    return Keeper(run_id, checkpointer, seed, recorded, journal)
 
 
-def journal_of(checkpointer: FileCheckpointer, run_id: str) -> Path:
-    """Return where a run's journal is kept."""
-    return checkpointer.path(run_id).with_suffix(SUFFIX)
+_MAY_CHANGE = ("workflow_definition", "state", "decisions")
+"""What of a journal's first line may be different when the run goes on."""
