@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +11,7 @@ from random import random
 import anyio
 
 from agentloom.backoff import Backoff
+from agentloom.core.cancelling import is_cancelled
 from agentloom.core.events import EventStream, StepRetrying
 from agentloom.core.failures import failed
 from agentloom.core.kinds import Attempt, Executor, Services
@@ -108,7 +108,7 @@ async def _once(
             except SystemExit as error:
                 raised = StepError(f"it tried to end the program: exit code {error.code}", transient=True)
             except anyio.get_cancelled_exc_class():
-                if _is_cancelled():
+                if is_cancelled():
                     raise
                 raised = StepError("it was cancelled from inside", transient=True)
             if raised is not None:
@@ -124,12 +124,6 @@ async def _once(
             text = f"Step timed out after {float(op.step.timeout or 0)}s"
             outcome = StepResult(op.step.id, "timeout", error=text, error_classification="transient")
     return outcome, raised
-
-
-def _is_cancelled() -> bool:
-    """Tell whether somebody wants this task to end; a tool may raise the same exception on its own account."""
-    task = asyncio.current_task()
-    return anyio.current_effective_deadline() == -inf or (task is not None and task.cancelling() > 0)
 
 
 def _out_of_time(op: Op, limits: Limits) -> StepResult:

@@ -310,6 +310,8 @@ class WorkflowEngine:
             policy=prepared.policy,
             redact=lambda state: run.redaction.state(state, plan.outputs),
             is_secret=lambda step_id: run.redaction.names(plan.outputs.get(step_id, ())),
+            max_retries=plan.max_retries,
+            project=_project_of(self._workflow),
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
             folder=prepared.folder,
         )
@@ -407,6 +409,14 @@ def _spend_of(ledger: Ledger) -> Spend:
 def new_run_id() -> str:
     """Return twelve random hexadecimal digits."""
     return os.urandom(6).hex()
+
+
+def _project_of(workflow: WorkflowDocument | Workflow) -> str | None:
+    """Return where the Python modules of a workflow's project lie: beside its settings, else beside its file."""
+    if not isinstance(workflow, WorkflowDocument):
+        return None
+    folder = workflow.context.settings.folder or (workflow.path.parent if workflow.path is not None else None)
+    return None if folder is None else str(folder)
 
 
 def _builtin_tools(workflow: WorkflowDocument | Workflow) -> ToolRegistry:

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from agentloom.backoff import MAX_RETRIES
 from agentloom.core.events import EventStream, StepDelta
 from agentloom.core.limits import Ledger, add_usage
 from agentloom.core.results import JSON, NO_USAGE, StepResult
@@ -94,6 +95,7 @@ class Services:
     state without secrets, for what leaves the house. ``callback_url`` is where decisions are taken over HTTP, if that is known.
     ``is_secret`` tells, by its id, whether a step's whole output is. ``folder`` is that of the workflow's file, which relative paths start at;
     None for a workflow without a file. ``policy`` is what the workflow's sandbox allows, None if it is off; built-in tools obey it by themselves.
+    ``project`` is where the project's Python modules lie, for classes that a step names. ``max_retries`` holds for steps without a number of their own.
     """
 
     workflow: str
@@ -111,6 +113,8 @@ class Services:
     callback_url: str | None = None
     is_secret: Callable[[str], bool] = lambda step_id: False
     folder: Path | None = None
+    max_retries: int = MAX_RETRIES
+    project: str | None = None
 
 
 class Attempt:

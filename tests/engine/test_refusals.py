@@ -18,7 +18,6 @@ from tests.engine.world import ask, flow, run, sub
 
 EMBED = {"id": "e", "type": "embed", "inputs": "docs"}
 AGENT = {"id": "a", "type": "agent", "agent": "x", "input": "hello"}
-TOOLS = [{"name": "http_request"}]
 
 
 def refusal(data: Any, **options: Any) -> str:
@@ -42,10 +41,6 @@ def refusal(data: Any, **options: Any) -> str:
         (AGENT, "step `a`: `type: agent`"),
         (ask("s", conversation="chat"), "step `s`: `conversation`"),
         (ask("s", speaker="Ann"), "step `s`: `speaker`"),
-        (ask("s", tools=TOOLS), "step `s`: `tools`"),
-        (ask("s", response_schema={}), "step `s`: `response_schema`"),
-        (ask("s", attachments=[{"source": "x.png"}]), "step `s`: `attachments`"),
-        (ask("s", thinking={"enabled": True}), "step `s`: `thinking`"),
         (sub("s", steps=[ask("ok"), EMBED]), "step `s.e`: `type: embed`"),
         (sub("s", child={"config": {"capture_prompts": True}}, steps=[ask("k")]), "s.`config.capture_prompts`"),
     ],

@@ -13,6 +13,7 @@ from agentloom.errors import ProviderError, ToolNotFoundError
 from agentloom.model.workflow import Workflow, build_workflow
 from agentloom.providers.base import BaseProvider, OnDelta, Request, Response, Usage
 from agentloom.providers.gateway import ProviderGateway
+from agentloom.tools.info import ToolInfo
 from tests.engine.virtual import run_virtual
 
 Tool = Callable[..., Any]
@@ -67,6 +68,12 @@ class Shelf:
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self.tools = tools
         self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def info(self, name: str) -> ToolInfo:
+        """Describe a tool by its docstring; it takes anything."""
+        if name not in self.tools:
+            raise ToolNotFoundError(f"tool `{name}` is not registered")
+        return ToolInfo(name, self.tools[name].__doc__ or "", {"type": "object", "title": name})
 
     async def call(self, name: str, args: Mapping[str, Any]) -> Any:
         """Call a tool."""

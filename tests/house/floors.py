@@ -70,6 +70,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "rich": ("agentloom.cli",),
     "pydantic": ("agentloom.model", "agentloom.tools"),
     "jsonschema": ("agentloom.analysis.rules", "agentloom.tools"),
+    "referencing": ("agentloom.tools",),
     "anyio": (
         "agentloom.core",
         "agentloom.steps",
