@@ -172,10 +172,11 @@ class HttpClient:
         )
 
     def api_error(self, status: int, body: str, retry_after: float | None = None) -> ProviderError:
-        """Return the error for a status and what the server said with it."""
+        """Return the error for a status and what the server said with it; a wait that only the body asks for counts like the header's."""
         text = f"API error {status}"
         shown = self.shown(_message_in(body))
-        return self.error(f"{text}: {shown}" if shown else text, status=status, retry_after=retry_after)
+        wait = retry_after if retry_after is not None else _retry_delay_in(body)
+        return self.error(f"{text}: {shown}" if shown else text, status=status, retry_after=wait)
 
     def _connected(self) -> httpx.AsyncClient:
         # Connections belong to the event loop that opened them: a gateway that is used in a second one starts anew.
@@ -353,3 +354,12 @@ def _message_in(body: str) -> str:
                 code = error.get("code")
                 return f"{message} ({code})" if isinstance(code, str) and code and code not in message else message
     return body
+
+
+def _retry_delay_in(body: str) -> float | None:
+    """Return the seconds that Google's `RetryInfo` asks for in an error's body; None without it."""
+    if "retryDelay" not in body:
+        return None
+    found = re.search(r'"retryDelay"\s*:\s*"(\d{1,9}(?:\.\d{1,9})?)s"', body, re.ASCII)
+    seconds = float(found.group(1)) if found else None
+    return seconds if seconds is not None and seconds <= LONGEST_RETRY_AFTER else None

@@ -194,6 +194,14 @@ def _build(plan: _Plan, address: str, key: Secret | None, prices: PriceTable) ->
         from agentloom.providers.openai import OpenAIProvider
 
         return OpenAIProvider(address, key, name=plan.name, spec=plan.spec, prices=prices)
+    if plan.spec.module == "anthropic":
+        from agentloom.providers.anthropic import AnthropicProvider
+
+        return AnthropicProvider(address, key, name=plan.name, spec=plan.spec, prices=prices)
+    if plan.spec.module == "google":
+        from agentloom.providers.google import GoogleProvider
+
+        return GoogleProvider(address, key, name=plan.name, spec=plan.spec, prices=prices)
     raise UnsupportedFeature(f"{_not_built(plan.name)}; use {_built()}")
 
 

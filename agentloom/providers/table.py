@@ -59,6 +59,7 @@ PROVIDERS: tuple[ProviderSpec, ...] = (
         key_needed=True,
         url_env="ANTHROPIC_BASE_URL",
         default_url="https://api.anthropic.com",
+        module="anthropic",
     ),
     ProviderSpec(
         "google",
@@ -68,6 +69,7 @@ PROVIDERS: tuple[ProviderSpec, ...] = (
         key_needed=True,
         url_env="GOOGLE_BASE_URL",
         default_url="https://generativelanguage.googleapis.com",
+        module="google",
     ),
     ProviderSpec("ollama", "any", url_env="OLLAMA_BASE_URL", default_url="http://localhost:11434", timeout=120.0),
     ProviderSpec(
