@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Mapping
 from contextlib import closing, nullcontext, redirect_stdout, suppress
-from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import anyio
@@ -23,10 +22,10 @@ from agentloom.cli.signals import heed_signals, stop_signals, terminable
 from agentloom.cli.summary import summary
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent
+from agentloom.core.gateways import gateway_of
 from agentloom.core.results import WorkflowResult
-from agentloom.errors import UsageError, WorkflowError
+from agentloom.errors import UsageError
 from agentloom.providers.gateway import ProviderGateway
-from agentloom.providers.setup import gateway_for
 from agentloom.records import record
 from agentloom.tools.builtin import register_builtins
 from agentloom.tools.registry import ToolRegistry, register_module
@@ -73,7 +72,7 @@ def run_to_the_end(
     Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
     """
     with terminable(), logging_to_stderr() as log:
-        gateway = _gateway(document)
+        gateway = gateway_of(document, os.environ)
         told = Told(output, log)
         # Where standard output belongs to a machine, what a tool prints must not get in between.
         with redirect_stdout(sys.stderr) if output.told is sys.stderr else nullcontext(), closing(told):
@@ -140,26 +139,6 @@ def _open(name: str) -> TextIO:
         return open(name, "w", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"`--events {name}` can't be written: {error.strerror}") from error
-
-
-def _gateway(document: WorkflowDocument) -> ProviderGateway:
-    """Return the gateway for a workflow; a recording's path is relative to the workflow's file."""
-    config = document.view.config
-    responses: Path | None = None
-    if config.provider == "mock" and config.responses_file is not None:
-        responses = Path(config.responses_file)
-        if not responses.is_absolute():
-            if document.path is None:
-                raise WorkflowError("`responses_file` is relative to a file; say with `--stdin-filename` which")
-            responses = document.path.parent / responses
-    return gateway_for(
-        config.provider,
-        os.environ,
-        document.context.settings.providers,
-        responses=responses,
-        latency_model=config.latency_model,
-        latency_ms=config.latency_ms,
-    )
 
 
 def _tools(document: WorkflowDocument) -> ToolRegistry | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ from agentloom.checkpointing.files import is_run_id
 from agentloom.core.attempt import perform
 from agentloom.core.definition import definition_below, definition_of, without_secrets
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
+from agentloom.core.hooks import Hooks, StepHook
 from agentloom.core.interpreter import Progress, interpret
 from agentloom.core.keeping.keeper import Keeper, kept_of, open_keeper
 from agentloom.core.kinds import Attempt, ChildResult, Services, Tools
@@ -55,7 +56,7 @@ class WorkflowEngine:
     ``workflow`` is a document without errors, or a typed workflow built in Python. Without ``provider_gateway`` no provider serves any
     model; without ``tool_registry`` there are the built-in tools. ``run_id`` names the run; without one each run gets twelve hexadecimal
     digits. ``on_event`` is awaited for every event, one after the other. ``until`` names the step that a run ends with: only what that step
-    waits for runs, and itself.
+    waits for runs, and itself. ``hooks`` are told of every step that is performed.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class WorkflowEngine:
         run_id: str | None = None,
         on_event: OnEvent | None = None,
         until: str | None = None,
+        hooks: Sequence[StepHook] = (),
     ) -> None:
         if run_id is not None and not is_run_id(run_id):
             raise UsageError(f"run id `{run_id}` can't be used; take letters, digits, `.`, `_` and `-`")
@@ -78,6 +80,7 @@ class WorkflowEngine:
         self._checkpointer = checkpointer
         self._on_event = on_event
         self._until = until
+        self._hooks = tuple(hooks)
         self._prepared: Prepared | None = None
         self._runs = 0
         self._seed: CheckpointData | None = None
@@ -93,13 +96,14 @@ class WorkflowEngine:
         tool_registry: Tools | None = None,
         approval_decisions: Mapping[str, str] | None = None,
         on_event: OnEvent | None = None,
+        hooks: Sequence[StepHook] = (),
     ) -> WorkflowEngine:
         """Return an engine that goes on with a run: the workflow of its checkpoint, with the results of the steps that succeeded.
 
         Raises ``InvalidWorkflow`` when the definition was changed into one that the format refuses.
         """
         document = load_data(data.workflow_definition, data.source or f"<checkpoint {data.run_id}>")
-        engine = cls(document, provider_gateway, tool_registry, checkpointer, data.run_id, on_event)
+        engine = cls(document, provider_gateway, tool_registry, checkpointer, data.run_id, on_event, hooks=hooks)
         engine.go_on(data, approval_decisions)
         return engine
 
@@ -292,9 +296,14 @@ class WorkflowEngine:
                 keeper.cut_short(op.path)
             return ChildResult(child.plan.workflow, done.results, done.state, error, done.halt)
 
+        hooks = Hooks(self._hooks, self.run_id, plan.workflow)
+
         async def perform_one(op: Op) -> StepResult:
+            await hooks.before(op)
             with enforced(prepared.policy):
-                return await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries, keeper)
+                result = await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries, keeper)
+            await hooks.after(op, result)
+            return result
 
         services = Services(
             workflow=plan.workflow,

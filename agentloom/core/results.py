@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from math import isfinite
 from typing import Any, Literal, TypeAlias, get_args
 
+from agentloom.errors import UsageError
 from agentloom.language.paths import MISSING
 from agentloom.providers.base import Usage
 from agentloom.records import record
@@ -158,6 +160,19 @@ class WorkflowResult:
             "run_id": self.run_id,
             "annotations": list(self.annotations),
         }
+
+    def annotate(
+        self, target: str, quality_score: float | None = None, source: str | None = None, **meta: JSON
+    ) -> dict[str, JSON]:
+        """Add a judgement of the run, or of one of its steps, and return it: ``target`` is a step's id or the workflow's name.
+
+        ``source`` says who judges; ``meta`` is anything besides, as plain data. Raises ``UsageError`` for a score that is no number.
+        """
+        if quality_score is not None and not isfinite(quality_score):
+            raise UsageError(f"`quality_score` must be a finite number, not {quality_score}")
+        found: dict[str, JSON] = {"target": target, "quality_score": quality_score, "source": source, **meta}
+        self.annotations.append(found)
+        return found
 
 
 def total_usage(results: Mapping[str, StepResult]) -> Usage:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 
-from agentloom.analysis.document import Step, WorkflowDocument
+from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.graph import Graph, build_graph, find_cycles
+from agentloom.analysis.labels import branch_labels, detail_of
 from agentloom.diagnostics import Severity
 from agentloom.drawing.picture import Edge, Kind, Node, Picture
 
@@ -23,7 +24,7 @@ def picture(document: WorkflowDocument, critical: Collection[str] = ()) -> Pictu
             name,
             document.by_id[name].type or "",
             graph.layer_of[name],
-            _detail(document.by_id[name]),
+            detail_of(document.by_id[name].facts.data),
             name in critical,
             name in faulty,
         )
@@ -50,33 +51,12 @@ def _without_cycles(graph: Graph) -> tuple[Graph, set[tuple[str, str]]]:
 def _edges(
     document: WorkflowDocument, graph: Graph, closing: set[tuple[str, str]], critical: Collection[str]
 ) -> Iterator[Edge]:
-    asked = {name: _asked(step) for name, step in document.by_id.items() if step.type == "router"}
+    asked = {name: branch_labels(step.facts.data) for name, step in document.by_id.items() if step.type == "router"}
     for name, needs in document.graph.dependencies.items():
         for need in needs:
             label = asked.get(need, {}).get(name, "")
             kind: Kind = "cycle" if (name, need) in closing else "branch" if label else "plain"
             yield Edge(need, name, kind, label, name in critical and need in critical and kind != "cycle")
-
-
-def _asked(step: Step) -> Mapping[str, str]:
-    """Return what a router asks before it chooses each of its targets."""
-    found: dict[str, list[str]] = {}
-    conditions = step.facts.data.get("conditions")
-    for condition in conditions if isinstance(conditions, Sequence) and not isinstance(conditions, str) else ():
-        if isinstance(condition, Mapping) and isinstance(target := condition.get("target"), str):
-            found.setdefault(target, []).append(str(condition.get("expression", "")).strip())
-    if (default := step.facts.text("default")) is not None:
-        found.setdefault(default, []).append("default")
-    return {target: " or ".join(expression for expression in asked if expression) for target, asked in found.items()}
-
-
-def _detail(step: Step) -> str:
-    """Return what a step does in a word: the tool, the child workflow, the agent or the model that it names, else its type."""
-    facts = step.facts
-    for name in ("tool_name", "workflow_path", "agent", "model"):
-        if (text := facts.text(name)) is not None:
-            return f"{step.type} · {text}"
-    return step.type or ""
 
 
 def _faulty(document: WorkflowDocument) -> set[str]:

@@ -36,7 +36,8 @@ FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("F4a", ("agentloom.core", "agentloom.checkpointing", "agentloom.durable")),
     ("F4b", ("agentloom.steps", "agentloom.core.keeping")),
     ("F4c", ("agentloom.core.engine", "agentloom.core.dsl")),
-    ("F5", ("agentloom_lsp", "agentloom.callbacks")),
+    ("F4d", ("agentloom.core.adapter",)),
+    ("F5", ("agentloom_lsp", "agentloom.callbacks", "agentloom.api")),
     ("F6", ("agentloom.cli",)),
     ("the door", ("agentloom.__main__",)),
 )
@@ -50,7 +51,7 @@ APART: tuple[tuple[str, tuple[str, ...]], ...] = (
 INNER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "agentloom.analysis": (
         ("settings",),
-        ("context", "symbols", "graph", "edits"),
+        ("context", "symbols", "graph", "labels", "edits"),
         ("document",),
         ("lower", "values", "dataflow", "outcomes", "asked", "effort", "classify", "children", "suppress"),
         ("rules",),
@@ -82,6 +83,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "starlette": ("agentloom.callbacks",),
     "uvicorn": ("agentloom.callbacks",),
     "dbos": ("agentloom.durable",),
+    "networkx": ("agentloom.core.graph",),
 }
 
 
