@@ -131,7 +131,12 @@ class CircuitOpenError(ProviderError):
 
 
 class RecordingMismatchError(ProviderError):
-    """A strict replay asked for something the recording doesn't hold."""
+    """A strict replay asked for something the recording doesn't hold; ``step`` is the step's path, ``why`` what doesn't fit."""
+
+    def __init__(self, message: str, *, provider: str = "", step: str = "", why: str = "") -> None:
+        super().__init__(message, provider=provider, permanent=True)
+        self.step = step
+        self.why = why
 
 
 class BudgetExceededError(AgentLoomError):

@@ -33,6 +33,7 @@ class CommandEntry(NamedTuple):
 
 COMMANDS = (
     CommandEntry("run", "Run a workflow."),
+    CommandEntry("replay", "Repeat a recorded run, offline."),
     CommandEntry("resume", "Go on with a run from where it stopped."),
     CommandEntry("runs", "List the runs that were kept."),
     CommandEntry("callback-server", "Take decisions about paused runs over HTTP."),

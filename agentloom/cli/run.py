@@ -39,6 +39,7 @@ class Overrides:
     stream: bool = False
     responses: str | None = None
     budget: float | None = None
+    latency_model: str | None = None
 
     def config(self) -> dict[str, Any]:
         """Return the keys of `config` that change."""
@@ -51,6 +52,8 @@ class Overrides:
             changed["budget_usd"] = self.budget
         if self.stream:
             changed["stream"] = True
+        if self.latency_model is not None:
+            changed["latency_model"] = self.latency_model
         if self.responses is not None:
             changed["provider"] = "mock"
             changed["responses_file"] = os.path.abspath(self.responses)
@@ -112,6 +115,10 @@ def some_id(context: click.Context, parameter: click.Parameter, value: str | Non
     type=click.Path(exists=True, dir_okay=False),
     help="Take replies from a recording, offline.",
 )
+@click.option(
+    "--record", "recording", metavar="FILE", help="Record the replies of the providers, for `agentloom replay`."
+)
+@click.option("--record-tools", is_flag=True, help="Record what tools give, too; goes with --record.")
 @click.option("--checkpoint", is_flag=True, help="Keep the run, so that it can be resumed.")
 @click.option(
     "--checkpoint-dir",
@@ -133,6 +140,8 @@ def command(
     as_json: bool,
     stream: bool,
     mock_responses: str | None,
+    recording: str | None,
+    record_tools: bool,
     checkpoint: bool,
     checkpoint_dir: str | None,
     run_id: str | None,
@@ -147,6 +156,14 @@ def command(
     """
     if mock_responses is not None and provider not in (None, "mock"):
         raise UsageError(f"`--mock-responses` and `--provider {provider}` contradict each other; give one of them")
+    if record_tools and recording is None:
+        raise UsageError("`--record-tools` goes with `--record`, which names the file")
+    if recording is not None and mock_responses is not None:
+        raise UsageError(
+            "`--mock-responses` and `--record` contradict each other: replies from a recording need no recording"
+        )
+    if recording is not None and not recording.strip():
+        raise UsageError("`--record` is empty; give the name of a JSON file")
     if checkpoint_dir is not None and not checkpoint:
         raise UsageError("`--checkpoint-dir` goes with `--checkpoint`")
     if as_json and events == "-":
@@ -154,14 +171,18 @@ def command(
     document = checked(file, stdin_filename, color)
     overrides = Overrides(provider, model, stream, mock_responses, budget)
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
-    from agentloom.cli.running import Output, run_to_the_end  # needs pydantic and an event loop
+    from agentloom.cli.running import Output, run_to_the_end  # needs an event loop
+    from agentloom.cli.worlds import RecordedWorld
 
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     kept = checkpointer_of(checkpoint_dir) if checkpoint else None
     if kept is not None and run_id is not None and is_kept(kept, run_id):
         raise UsageError(f"there is a run `{run_id}` in `{kept.folder}` already; take another `--run-id`")
-    result = run_to_the_end(overridden(document, overrides), state, output, kept, run_id=run_id, until=until)
+    world = None if recording is None else RecordedWorld(recording, tools=record_tools)
+    result = run_to_the_end(
+        overridden(document, overrides), state, output, kept, run_id=run_id, until=until, world=world
+    )
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:

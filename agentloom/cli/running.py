@@ -20,15 +20,13 @@ from agentloom.cli.logs import LogLines, logging_to_stderr, to_stderr
 from agentloom.cli.progress import PlainProgress, Progress
 from agentloom.cli.signals import heed_signals, stop_signals, terminable
 from agentloom.cli.summary import summary
+from agentloom.cli.worlds import World, tools_of
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent
-from agentloom.core.gateways import gateway_of
 from agentloom.core.results import WorkflowResult
 from agentloom.errors import UsageError
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.records import record
-from agentloom.tools.builtin import register_builtins
-from agentloom.tools.registry import ToolRegistry, register_module
 
 
 @record()
@@ -65,26 +63,33 @@ def run_to_the_end(
     decisions: Mapping[str, str] | None = None,
     run_id: str | None = None,
     until: str | None = None,
+    world: World | None = None,
 ) -> WorkflowResult:
     """Run a document without errors and return the result; with ``seed``, go on with the run of that checkpoint, and with
-    ``decisions`` about its gates. ``run_id`` names a new run, ``until`` the step that it ends with.
+    ``decisions`` about its gates. ``run_id`` names a new run, ``until`` the step that it ends with. ``world`` is what it works with; without
+    one, that is what the environment has.
 
     Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
     """
     with terminable(), logging_to_stderr() as log:
-        gateway = gateway_of(document, os.environ)
+        world = world or World()
+        gateway = world.gateway(document)
         told = Told(output, log)
         # Where standard output belongs to a machine, what a tool prints must not get in between.
         with redirect_stdout(sys.stderr) if output.told is sys.stderr else nullcontext(), closing(told):
-            tools = _tools(document)
+            tools = tools_of(document)
             engine = WorkflowEngine(document, gateway, tools, checkpointer, run_id, told.event, until)
             if seed is not None:
                 engine.go_on(seed, decisions)
             engine.check()
+            world.enter(engine, gateway)
             if checkpointer is not None:
                 print(f"Run ID: {engine.run_id}", file=output.told, flush=True)
             collect_garbage()
-            return anyio.run(_run, engine, gateway, state, told)
+            try:
+                return anyio.run(_run, engine, gateway, state, told)
+            finally:
+                world.leave()
 
 
 class Told:
@@ -139,23 +144,6 @@ def _open(name: str) -> TextIO:
         return open(name, "w", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"`--events {name}` can't be written: {error.strerror}") from error
-
-
-def _tools(document: WorkflowDocument) -> ToolRegistry | None:
-    """Return the tools of a project that has some of its own, the built-in ones among them; None for only those.
-
-    The settings name the modules; they are looked for beside the settings first.
-    """
-    settings = document.context.settings
-    if not settings.tools:
-        return None
-    registry = ToolRegistry()
-    register_builtins(registry, folder=None if document.path is None else document.path.parent)
-    if settings.folder is not None:
-        sys.path.insert(0, str(settings.folder))
-    for module in settings.tools:
-        register_module(registry, module)
-    return registry
 
 
 async def _run(

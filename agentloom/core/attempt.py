@@ -19,6 +19,7 @@ from agentloom.core.limits import Limits, add_usage
 from agentloom.core.results import NO_USAGE, StepResult
 from agentloom.core.runner import AttemptLog, Halt, Op
 from agentloom.errors import ProviderError, StepError
+from agentloom.providers.surroundings import in_attempt
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,8 @@ async def perform(
         counted = attempts_log.next_attempt(op.path)
         attempts_log.started(op.path, counted)
         attempt = Attempt(op.path, number, stream, counted, services.is_secret(op.step.id), attempts_log.spent_in)
-        outcome, error = await _once(executor, op, services, limits, attempt)
+        with in_attempt(op.path, counted):
+            outcome, error = await _once(executor, op, services, limits, attempt)
         own_cost, own_tokens = attempt.cost, attempt.usage.total_tokens
         cost += attempt.whole_cost
         usage = add_usage(usage, attempt.whole_usage) if number > 1 else attempt.whole_usage

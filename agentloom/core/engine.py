@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
 from agentloom.checkpointing.files import is_run_id
 from agentloom.core.attempt import perform
 from agentloom.core.definition import definition_below, definition_of, without_secrets
+from agentloom.core.discretion import RunSecrets
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
 from agentloom.core.hooks import Hooks, StepHook
 from agentloom.core.interpreter import Progress, interpret
@@ -36,6 +37,7 @@ from agentloom.durable.recorded import Spend
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.files import in_plain_words
 from agentloom.providers.gateway import ProviderGateway
+from agentloom.providers.surroundings import with_secrets as discreet
 from agentloom.steps.table import BY_TYPE
 from agentloom.tools.builtin import register_builtins
 from agentloom.tools.policy import enforced
@@ -117,6 +119,10 @@ class WorkflowEngine:
         self._seed = data
         self._source = data.source
 
+    def wrap_tools(self, wrapped: Callable[[Tools], Tools]) -> None:
+        """Put something around the tools, such as what records their calls."""
+        self._tools = wrapped(self._tools)
+
     def check(self) -> Prepared:
         """Return what a run needs to know beforehand; ``run`` calls it before its first event.
 
@@ -158,7 +164,8 @@ class WorkflowEngine:
             await stream.emit(
                 RunStarted(workflow=plan.workflow, steps=sum(map(len, plan.layers)), layers=len(plan.layers))
             )
-            done = await self._interpret(run, started_from, "", kept)
+            with discreet(run.secrets):
+                done = await self._interpret(run, started_from, "", kept)
             return await self._finish(run, done, (anyio.current_time() - began) * 1000)
         except (anyio.get_cancelled_exc_class(), KeyboardInterrupt):
             with anyio.CancelScope(shield=True):
@@ -284,6 +291,7 @@ class WorkflowEngine:
                 run.states,
                 run.progress,
                 run.definition,
+                run.secrets,
             )
             attempt.below = below.limits.ledger
             # Its own `state:` fills in what it isn't given.
@@ -302,6 +310,8 @@ class WorkflowEngine:
             await hooks.before(op)
             with enforced(prepared.policy):
                 result = await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries, keeper)
+            if run.secrets and result.status == "success":
+                run.secrets.learn(op.path, result.output)
             await hooks.after(op, result)
             return result
 
@@ -324,6 +334,7 @@ class WorkflowEngine:
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
             folder=prepared.folder,
         )
+        run.secrets.enter(prefix, plan, run.redaction, given)
         state = run.states[prefix] = State(given)
         kept = {name: with_secrets(result, plan, given, prefix) for name, result in kept.items()}
         if kept:
@@ -362,6 +373,7 @@ class _Run:
     states: dict[str, State] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     definition: Mapping[str, JSON] = field(default_factory=dict)
+    secrets: RunSecrets = field(default_factory=RunSecrets)
 
     def cut_short(self) -> bool:
         """Whether a limit of a workflow above has ended this one: the parent's money, or the parent's time."""

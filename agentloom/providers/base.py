@@ -94,7 +94,7 @@ class Request:
     ``step_id`` is for recordings and logs. ``prefer`` names the provider to try first, for a workflow whose `config.provider` isn't
     the one that the gateway was set up for (a subworkflow with a provider of its own); empty leaves the gateway's own order.
 
-    ``reasoning`` is None when none is asked for. ``idempotency_key`` is the same when the same attempt is made again after a kill: a
+    ``asked_model`` is the name that the step used, where ``model`` is what the provider calls it. ``reasoning`` is None when none is asked for. ``idempotency_key`` is the same when the same attempt is made again after a kill: a
     server that remembers keys bills it once.
     """
 
@@ -110,6 +110,7 @@ class Request:
     reasoning: Reasoning | None = None
     prefer: str = ""
     idempotency_key: str = ""
+    asked_model: str = ""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -176,6 +177,7 @@ class EmbeddingRequest:
     step_id: str = ""
     prefer: str = ""
     idempotency_key: str = ""
+    asked_model: str = ""
 
     @property
     def headers(self) -> dict[str, str]:

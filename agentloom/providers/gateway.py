@@ -64,10 +64,12 @@ class Absent:
 class ProviderGateway:
     """The providers of a run. Tries those that serve a model in order, and falls back from one to the next.
 
-    The order: lower ``priority`` first, then the order of registering; fallback providers after all others.
+    The order: lower ``priority`` first, then the order of registering; fallback providers after all others. ``offline`` says that this is
+    a replay: nothing may reach out, webhooks included.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, offline: bool = False) -> None:
+        self.offline = offline
         self._registered: list[Registration] = []
         self._absent: list[Absent] = []
 
@@ -103,6 +105,10 @@ class ProviderGateway:
         # Sorting is stable: providers of one priority stay in the order in which they were registered.
         self._registered = sorted([*kept, entry], key=lambda known: (known.is_fallback, known.priority))
 
+    def wrap(self, wrapped: Callable[[Provider], Provider]) -> None:
+        """Put something around every provider that is registered by now, such as a ``RecordingProvider``."""
+        self._registered = [replace(entry, provider=wrapped(entry.provider)) for entry in self._registered]
+
     def mark_absent(self, absent: Absent) -> None:
         """Remember a provider that could not be registered, so that errors can say how to get it."""
         self._absent.append(absent)
@@ -134,7 +140,7 @@ class ProviderGateway:
             lacks = provider.lacks(request)
             if lacks is not None:
                 raise _cannot(provider.name, lacks)
-            sent = request if model == request.model else replace(request, model=model)
+            sent = request if model == request.model else replace(request, model=model, asked_model=request.model)
             return await provider.complete(sent, deltas.put if request.stream else None)
 
         candidates = self._candidates(request.model, request.prefer)
@@ -148,7 +154,7 @@ class ProviderGateway:
 
         async def call(entry: Registration) -> EmbeddingResponse:
             model = entry.wire_model(request.model)
-            sent = request if model == request.model else replace(request, model=model)
+            sent = request if model == request.model else replace(request, model=model, asked_model=request.model)
             return await entry.provider.embed(sent)
 
         found = self._candidates(request.model, request.prefer)

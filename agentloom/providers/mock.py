@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from agentloom.providers.base import BaseProvider, EmbeddingRequest, EmbeddingResponse, OnDelta, Request, Response
 from agentloom.providers.recording import Entry, Recording
+from agentloom.providers.replies import Mismatch, Replies
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from random import Random
 
 LatencyModel = Literal["constant", "normal", "replay"]
@@ -30,8 +32,12 @@ log = logging.getLogger(__name__)
 class MockProvider(BaseProvider):
     """Answers from a recording: by step id, then by the request's hash, then with a placeholder.
 
-    A list of turns is played in order and stays at its last. ``latency_ms`` is how long a call takes: exactly (`constant`), on average
-    with a spread of a tenth (`normal`, at least 1 ms, repeatable with ``seed``), or not at all in favour of the entry's own (`replay`).
+    A list of turns is played in order and stays at its last; a turn that was recorded for the very request goes first. ``latency_ms`` is
+    how long a call takes: exactly (`constant`), on average with a spread of a tenth (`normal`, at least 1 ms, repeatable with ``seed``),
+    or not at all in favour of the entry's own (`replay`).
+
+    ``strict`` takes no placeholder, and no reply to another request: both raise ``RecordingMismatchError``. ``noted`` is told of them
+    instead, and the run goes on with what is recorded.
     """
 
     embeds = True
@@ -44,23 +50,26 @@ class MockProvider(BaseProvider):
         latency_ms: float = 0.0,
         seed: int | None = None,
         name: str = "mock",
+        strict: bool = False,
+        noted: Callable[[Mismatch], None] | None = None,
     ) -> None:
         self.name = name
-        self._recording = recording
+        self._replies = None if recording is None else Replies(recording, by_attempt=strict or noted is not None)
         self._latency_model = latency_model
         self._latency_ms = latency_ms
         self._seed = seed
         self._random: Random | None = None
-        self._played: dict[str, int] = {}
         self._missed: set[str] = set()
+        self._strict = strict
+        self._noted = noted
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Return the next recorded turn, or the placeholder (no tokens, no cost) with a warning if there is a recording."""
-        entry = self._next(request)
+        entry = self._next(request) or Entry(PLACEHOLDER if request.reply_format is None else PLACEHOLDER_JSON)
         wait = self._wait_ms(entry)
         first: float | None = None
         if request.stream and on_delta is not None:
-            first = await self._stream(entry.content, wait, on_delta)
+            first = await self._stream(entry, wait, on_delta)
         elif wait > 0:
             await _sleep(wait)
         return Response(
@@ -73,30 +82,44 @@ class MockProvider(BaseProvider):
             latency_ms=wait,
             time_to_first_token_ms=first,
             tool_calls=entry.tool_calls,
+            reasoning=entry.reasoning,
         )
 
     async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
-        """Return vectors that depend on nothing but the texts, at no cost."""
-        vectors = [placeholder_vector(text, request.dimensions or PLACEHOLDER_DIMENSIONS) for text in request.inputs]
-        return EmbeddingResponse(vectors, request.model, self.name)
+        """Return the recorded vectors; without any, vectors that depend on nothing but the texts, at no cost."""
+        entry = self._next(request)
+        if entry is None or entry.embeddings is None:
+            dimensions = request.dimensions or PLACEHOLDER_DIMENSIONS
+            vectors = [placeholder_vector(text, dimensions) for text in request.inputs]
+            return EmbeddingResponse(vectors, request.model, self.name)
+        wait = self._wait_ms(entry)
+        if wait > 0:
+            await _sleep(wait)
+        return EmbeddingResponse(
+            entry.embeddings, entry.model or request.model, self.name, entry.usage, entry.cost_usd, wait
+        )
 
-    def _next(self, request: Request) -> Entry:
-        found = self._recording.key_of(request) if self._recording is not None else None
-        if found is None or self._recording is None:
-            self._warn_of_miss(request)
-            return Entry(PLACEHOLDER if request.reply_format is None else PLACEHOLDER_JSON)
-        key, _ = found
-        turns = self._recording.turns[key]
-        played = self._played.get(key, 0)
-        self._played[key] = played + 1
-        return turns[min(played, len(turns) - 1)]
+    @property
+    def given(self) -> set[str]:
+        """The keys of the recording that have answered something."""
+        return set() if self._replies is None else self._replies.given
 
-    def _warn_of_miss(self, request: Request) -> None:
-        if self._recording is None or request.step_id in self._missed:
-            return
-        self._missed.add(request.step_id)
-        where = self._recording.path or "the recording"
-        log.warning("Step '%s' has no response in %s, using the placeholder '%s'", request.step_id, where, PLACEHOLDER)
+    def _next(self, request: Request | EmbeddingRequest) -> Entry | None:
+        """Return the recorded reply to a request; None for the placeholder. Raises ``RecordingMismatchError`` where that is strict."""
+        if self._replies is None:
+            return None
+        entry, mismatch = self._replies.next(request)
+        if mismatch is not None and self._noted is not None:
+            self._noted(mismatch)
+        elif mismatch is not None and self._strict:
+            raise mismatch.error(self._replies.where)
+        elif entry is None and request.step_id not in self._missed:
+            self._missed.add(request.step_id)
+            log.warning(
+                "Step '%s' has no response in %s, using the placeholder '%s'",
+                request.step_id, self._replies.where, PLACEHOLDER,
+            )  # fmt: skip
+        return entry
 
     def _wait_ms(self, entry: Entry) -> float:
         if self._latency_model == "replay":
@@ -110,15 +133,25 @@ class MockProvider(BaseProvider):
             return max(_NORMAL_MINIMUM_MS, drawn)
         return self._latency_ms
 
-    async def _stream(self, content: str, wait_ms: float, on_delta: OnDelta) -> float | None:
-        """Deliver the text word by word, the wait spread evenly; returns the milliseconds to the first piece."""
-        chunks = words(content)
-        pause = wait_ms / max(1, len(chunks))
-        for chunk in chunks:
-            if pause > 0:
-                await _sleep(pause)
+    async def _stream(self, entry: Entry, wait_ms: float, on_delta: OnDelta) -> float | None:
+        """Deliver the text in the pieces that it came in, or word by word; returns the milliseconds to the first piece.
+
+        The wait is spread evenly, but with `replay` the first piece takes its recorded time.
+        """
+        chunks = entry.chunks if "".join(entry.chunks) == entry.content else words(entry.content)
+        if not chunks:
+            if wait_ms > 0:
+                await _sleep(wait_ms)
+            return None
+        first = pause = wait_ms / len(chunks)
+        if self._latency_model == "replay" and entry.time_to_first_token_ms is not None:
+            first = min(entry.time_to_first_token_ms, wait_ms)
+            pause = (wait_ms - first) / max(1, len(chunks) - 1)
+        for at, chunk in enumerate(chunks):
+            if (gap := pause if at else first) > 0:
+                await _sleep(gap)
             await on_delta(chunk)
-        return pause if chunks else None
+        return first
 
 
 def placeholder_vector(text: str, dimensions: int) -> list[float]:

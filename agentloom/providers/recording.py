@@ -2,7 +2,8 @@
 
 The file is one JSON object. `_version` says how requests are hashed (2; 1 when it is missing), other keys with a leading underscore
 are metadata, and every further key is a step id or a request's hash. Its value is one entry or a list of turns. An entry has `content`
-and may have `model`, `usage`, `cost_usd`, `latency_ms`, `finish_reason`, `tool_calls`, `provider`, `request_hash` and `embeddings`.
+and may have `model`, `usage`, `cost_usd`, `latency_ms`, `finish_reason`, `tool_calls`, `provider`, `request_hash`, `asked`, `chunks`,
+`time_to_first_token_ms`, `reasoning` and `embeddings`. `_tools` holds what tools gave, by step.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 
 from agentloom.errors import WorkflowError
 from agentloom.files import RepeatedKey, read_bytes, unique_keys
-from agentloom.providers.base import Message, Request, ToolCall, Usage
+from agentloom.providers.base import EmbeddingRequest, Message, Request, ToolCall, Usage
+from agentloom.providers.surroundings import Secrets, current_secrets
 from agentloom.records import record
 
 NEWEST_VERSION = 2
@@ -26,7 +28,11 @@ _USAGE_KEYS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_
 
 @record()
 class Entry:
-    """One recorded reply. ``latency_ms`` is how long the real call took, ``cost_usd`` what it cost."""
+    """One recorded reply. ``latency_ms`` is how long the real call took, ``cost_usd`` what it cost.
+
+    ``chunks`` are the pieces in which a streamed reply came. ``asked`` tells what the request was, as far as it is needed to say what
+    has changed since.
+    """
 
     content: str
     model: str | None = None
@@ -38,17 +44,35 @@ class Entry:
     tool_calls: tuple[ToolCall, ...] = ()
     request_hash: str | None = None
     embeddings: tuple[tuple[float, ...], ...] | None = None
+    chunks: tuple[str, ...] = ()
+    time_to_first_token_ms: float | None = None
+    reasoning: str | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
+
+
+@record()
+class ToolEntry:
+    """What one call of a tool gave: its result, or the error that it raised (`type`, `message`)."""
+
+    name: str
+    arguments: Any
+    result: Any = None
+    error: Mapping[str, str] | None = None
 
 
 @record()
 class Recording:
-    """The replies of one file: turns by step id or by request hash. ``version`` says which hash its keys are."""
+    """The replies of one file: turns by step id or by request hash. ``version`` says which hash its keys are.
+
+    ``tools`` holds the calls of tools by the path of their step; None where tools weren't recorded.
+    """
 
     path: Path | None = None
     version: int = NEWEST_VERSION
     turns: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    tools: Mapping[str, tuple[ToolEntry, ...]] | None = None
 
-    def key_of(self, request: Request) -> tuple[str, str] | None:
+    def key_of(self, request: Request | EmbeddingRequest) -> tuple[str, str] | None:
         """Return the key that answers a request, and how it was found (`step_id` or `request_hash`); None on a miss.
 
         A step of a subworkflow is found by its whole path (`sub.s1`) or by its own id (`s1`).
@@ -64,24 +88,70 @@ class Recording:
         return None
 
 
-def request_hash(request: Request, version: int = NEWEST_VERSION) -> str:
+def request_hash(request: Request | EmbeddingRequest, version: int = NEWEST_VERSION) -> str:
     """Return the hash that names a request in a recording, as 64 hexadecimal digits.
 
-    Version 2 covers messages, model, temperature, max_tokens and extra; version 1 the messages only.
+    Version 2 covers messages, model, temperature, max_tokens and extra; version 1 the messages only. Of a request for vectors it
+    covers the texts, the model and the dimensions. The model is the one that the step asked for, whatever a provider calls it; what is
+    secret in the run is hashed as what stands for it, so that a replay without the secret asks the same.
     """
+    return digest(_subject(request, version))
+
+
+def _subject(request: Request | EmbeddingRequest, version: int) -> Any:
+    secrets = current_secrets()
+    model = request.asked_model or request.model
+    if isinstance(request, EmbeddingRequest):
+        texts = [_hashed(text, secrets) for text in request.inputs]
+        return {"inputs": texts, "model": model, "dimensions": request.dimensions}
+    messages = [_hashed_message(message, request, secrets) for message in request.messages]
+    if version < 2:
+        return messages
+    return {
+        "messages": messages,
+        "model": model,
+        "temperature": request.temperature,
+        "max_tokens": request.max_tokens,
+        "extra": request.extra,
+    }
+
+
+def digest(value: Any, digits: int = 64) -> str:
+    """Return the SHA-256 of plain data as JSON with sorted keys, in hexadecimal digits."""
     from hashlib import sha256  # most runs find their replies by step id
 
-    messages = [message_data(message) for message in request.messages]
-    subject: Any = messages
-    if version >= 2:
-        subject = {
-            "messages": messages,
-            "model": request.model,
-            "temperature": request.temperature,
-            "max_tokens": request.max_tokens,
-            "extra": request.extra,
-        }
-    return sha256(json.dumps(subject, sort_keys=True, default=str).encode("utf-8")).hexdigest()
+    return sha256(json.dumps(value, sort_keys=True, default=str).encode("utf-8")).hexdigest()[:digits]
+
+
+def _hashed_message(message: Message, request: Request, secrets: Secrets) -> dict[str, Any]:
+    data = message_data(message)
+    if not secrets:
+        return data
+    content = message.content
+    if message.role == "assistant":
+        content = secrets.reply(request.step_id, content, request.reply_format is not None)
+    data["content"] = _hashed(content, secrets)
+    for call in data.get("tool_calls", ()):
+        call["arguments"] = secrets.value(call["arguments"])
+    return data
+
+
+def _hashed(text: str, secrets: Secrets) -> str:
+    """Return a text as it is hashed; JSON in one form, since it is written again where a secret is taken out of it."""
+    if not secrets:
+        return text
+    data = json_of(text)
+    return secrets.text(text) if data is None else json.dumps(secrets.value(data), sort_keys=True)
+
+
+def json_of(text: str) -> Any:
+    """Return the JSON object or list that a text is, else None."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def message_data(message: Message) -> dict[str, Any]:
@@ -155,7 +225,7 @@ def read_recording(data: Any, path: Path | None = None) -> Recording:
             turns[key] = tuple(_entry(f"{key}[{index}]", item) for index, item in enumerate(value))
         else:
             turns[key] = (_entry(key, value),)
-    return Recording(path, version, turns)
+    return Recording(path, version, turns, _tools(data["_tools"]) if "_tools" in data else None)
 
 
 class _Malformed(WorkflowError):
@@ -185,7 +255,52 @@ def _entry(where: str, value: Any) -> Entry:
         tool_calls=calls,
         request_hash=_text(where, value, "request_hash"),
         embeddings=embeddings,
+        chunks=_chunks(where, value.get("chunks")),
+        time_to_first_token_ms=None
+        if value.get("time_to_first_token_ms") is None
+        else _number(where, value, "time_to_first_token_ms"),
+        reasoning=_text(where, value, "reasoning"),
+        asked=_object(where, value, "asked"),
     )
+
+
+def _chunks(where: str, value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise _Malformed(f"`{where}.chunks` must be a list of texts")
+
+
+def _object(where: str, value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    if found is None:
+        return {}
+    if isinstance(found, dict):
+        return found
+    raise _Malformed(f"`{where}.{key}` must be an object, not {_kind(found)}")
+
+
+def _tools(value: Any) -> dict[str, tuple[ToolEntry, ...]]:
+    if not isinstance(value, dict):
+        raise _Malformed(f"`_tools` must be an object of step ids, not {_kind(value)}")
+    found: dict[str, tuple[ToolEntry, ...]] = {}
+    for step, calls in value.items():
+        if not isinstance(calls, list):
+            raise _Malformed(f"`_tools.{step}` must be a list of calls, not {_kind(calls)}")
+        found[step] = tuple(_tool_entry(f"_tools.{step}[{index}]", call) for index, call in enumerate(calls))
+    return found
+
+
+def _tool_entry(where: str, value: Any) -> ToolEntry:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise _Malformed(f"`{where}` must be an object with `name`, `arguments` and `result`")
+    error = value.get("error")
+    if error is not None and not (
+        isinstance(error, dict) and all(isinstance(error.get(key), str) for key in ("type", "message"))
+    ):
+        raise _Malformed(f"`{where}.error` must be an object with `type` and `message`")
+    return ToolEntry(value["name"], value.get("arguments") or {}, value.get("result"), error)
 
 
 def _text(where: str, value: Mapping[str, Any], key: str) -> str | None:
@@ -243,7 +358,9 @@ def _tool_call(where: str, call: Any, index: int) -> ToolCall:
             raise _Malformed(f"`{where}.arguments` is a text that isn't JSON") from None
     if not isinstance(arguments or {}, dict):
         raise _Malformed(f"`{where}.arguments` must be an object, not {_kind(arguments)}")
-    return ToolCall(_text(where, call, "id") or f"call_{index}", call["name"], arguments or {})
+    return ToolCall(
+        _text(where, call, "id") or f"call_{index}", call["name"], arguments or {}, _text(where, call, "fault") or ""
+    )
 
 
 def _embeddings(where: str, value: Any) -> tuple[tuple[float, ...], ...] | None:

@@ -58,18 +58,21 @@ def gateway_for(
     latency_model: LatencyModel = "constant",
     latency_ms: float = 0.0,
     seed: int | None = None,
+    strict: bool = False,
+    offline: bool = False,
 ) -> ProviderGateway:
     """Return the gateway for a run whose `config.provider` is ``config_provider``.
 
-    `mock` stands alone: nothing else is registered, so such a run never touches the network; ``responses`` is its recording.
+    `mock` stands alone: nothing else is registered, so such a run never touches the network; ``responses`` is its recording, to which it
+    keeps in every word if ``strict``. ``offline`` is for replays: nothing reaches out, webhooks included.
     Otherwise the providers of ``settings_providers``, or without any those that ``environ`` sets up. Keys are read from ``environ`` only.
     Raises ``WorkflowError`` for an unknown provider and for a responses file that is missing or malformed, ``UnsupportedFeature`` when
     the chosen provider isn't built yet, ``UsageError`` for settings, variables and price tables that can't be used.
     """
-    gateway = ProviderGateway()
+    gateway = ProviderGateway(offline=offline)
     if config_provider == "mock":
         recording = load_recording(responses) if isinstance(responses, Path) else responses
-        mock = MockProvider(recording, latency_model=latency_model, latency_ms=latency_ms, seed=seed)
+        mock = MockProvider(recording, latency_model=latency_model, latency_ms=latency_ms, seed=seed, strict=strict)
         gateway.register(mock, PRIORITY_CHOSEN, max_rpm=None, max_tpm=None)
         return gateway
     from agentloom.providers.pricing import prices_for  # a mock run pays by its recording

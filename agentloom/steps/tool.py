@@ -10,7 +10,7 @@ from agentloom.core.kinds import Attempt, Executor, Services
 from agentloom.core.plain import NotPlain, plain
 from agentloom.core.results import StepResult
 from agentloom.core.runner import Op
-from agentloom.errors import SecurityError, StepError, ToolNotFoundError, ValidationError
+from agentloom.errors import RecordingMismatchError, SecurityError, StepError, ToolNotFoundError, ValidationError
 from agentloom.language.arguments import find_references_deep, render_deep, unescaped
 from agentloom.language.paths import Part
 from agentloom.tools.keys import keyed
@@ -48,7 +48,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     try:
         with keyed(attempt.key):
             result = await services.tools.call(step.tool_name, args)
-    except (ToolNotFoundError, SecurityError):
+    except (ToolNotFoundError, SecurityError, RecordingMismatchError):
         raise
     except ValidationError as error:
         # Arguments that don't fit the tool's schema don't fit it next time either.

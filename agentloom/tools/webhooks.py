@@ -24,12 +24,12 @@ LAST_TRY = 1.0
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """The statuses that another try may cure."""
 
-Status = Literal["delivered", "failed", "sandbox_blocked"]
+Status = Literal["delivered", "failed", "sandbox_blocked", "not_sent"]
 
 
 @record(repr=True)
 class Delivery:
-    """What came of a webhook. ``status_code`` is the last answer's."""
+    """What came of a webhook. ``status_code`` is the last answer's; `not_sent` is that of a replay."""
 
     status: Status
     tries: int = 0

@@ -64,7 +64,7 @@ def test_metadata_keys_are_no_entries(tmp_path: Path) -> None:
     """Keys with a leading underscore are skipped, whatever they hold; a byte order mark is, too."""
     path = tmp_path / "r.json"
     path.write_bytes(
-        b"\xef\xbb\xbf" + json.dumps({"_version": 2, "_tools": [1], "_note": "x", "a": {"content": ""}}).encode()
+        b"\xef\xbb\xbf" + json.dumps({"_version": 2, "_model": [1], "_note": "x", "a": {"content": ""}}).encode()
     )
     recording = load_recording(path)
     assert (recording.path, list(recording.turns)) == (path, ["a"])
@@ -113,6 +113,15 @@ WRONG_CONTENT: list[tuple[Any, str]] = [
     ),
     ({"a": {"embeddings": [1, 2]}}, "`a.embeddings` must be a list of lists of numbers"),
     ({"a": {"content": "x", "request_hash": 1}}, "`a.request_hash` must be a text, not a number"),
+    ({"a": {"content": "x", "chunks": ["x", 1]}}, "`a.chunks` must be a list of texts"),
+    ({"a": {"content": "x", "asked": 1}}, "`a.asked` must be an object, not a number"),
+    ({"_tools": []}, "`_tools` must be an object of step ids, not a list"),
+    ({"_tools": {"a": {}}}, "`_tools.a` must be a list of calls, not an object"),
+    ({"_tools": {"a": [{"result": 1}]}}, "`_tools.a[0]` must be an object with `name`, `arguments` and `result`"),
+    (
+        {"_tools": {"a": [{"name": "t", "error": "no"}]}},
+        "`_tools.a[0].error` must be an object with `type` and `message`",
+    ),
 ]
 
 

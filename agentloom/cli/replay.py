@@ -1,0 +1,115 @@
+"""``agentloom replay``: repeat a recorded run, offline and word for word."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.recordings import default_recording, recording_places
+from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, how_to_go_on, overridden, pairs_of, some_name
+from agentloom.cli.state import initial_state
+from agentloom.cli.stores import checkpointer_of
+from agentloom.errors import UsageError, WorkflowError
+
+LATENCIES = ("constant", "normal", "replay")
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
+@click.option(
+    "-r",
+    "--recording",
+    metavar="FILE",
+    help="What answers; without it config.responses_file, or recordings/<name>.json beside the workflow.",
+)
+@click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
+@click.option(
+    "--state-file",
+    "state_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="Set many (YAML, JSON).",
+)
+@click.option("-m", "--model", metavar="NAME", callback=some_name, help="As the run was recorded with it.")
+@click.option("--allow-default-fallback", is_flag=True, help="Let a placeholder answer what isn't recorded.")
+@click.option("--latency-model", type=click.Choice(LATENCIES), help="How long replies take: `replay` as recorded.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
+@click.option("--stream", is_flag=True, help="Show replies while they are written.")
+@click.option("--checkpoint", is_flag=True, help="Keep the run, so that it can be resumed.")
+@click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
+@click.option("--observability", is_flag=True, hidden=True, help="Accepted; traces go by the environment.")
+@click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
+@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+def command(
+    file: str,
+    recording: str | None,
+    pairs: tuple[tuple[str, Any], ...],
+    state_files: tuple[str, ...],
+    model: str | None,
+    allow_default_fallback: bool,
+    latency_model: str | None,
+    as_json: bool,
+    stream: bool,
+    checkpoint: bool,
+    checkpoint_dir: str | None,
+    events: str | None,
+    observability: bool,
+    stdin_filename: str | None,
+    color: ColorChoice,
+) -> None:
+    """Repeat a recorded run: the same replies at the same cost, without asking any provider.
+
+    A step that the recording doesn't answer, or that asks something else than was recorded, fails and says why.
+
+    Exit codes: as of `run`; 1 also for a recording that can't be replayed.
+    """
+    if checkpoint_dir is not None and not checkpoint:
+        raise UsageError("`--checkpoint-dir` goes with `--checkpoint`")
+    if as_json and events == "-":
+        raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+    document = checked(file, stdin_filename, color)
+    state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
+    path = recording_for(document, recording)
+    from agentloom.cli.running import Output, run_to_the_end  # needs an event loop
+    from agentloom.cli.worlds import ReplayedWorld
+
+    world = ReplayedWorld(path, strict=not allow_default_fallback)
+    overrides = Overrides(None, model, stream, os.fspath(path), None, latency_model)
+    told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
+    output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
+    kept = checkpointer_of(checkpoint_dir) if checkpoint else None
+    result = run_to_the_end(overridden(document, overrides), state, output, kept, world=world)
+    if as_json:
+        print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
+    else:
+        output.summarise(result)
+        if checkpoint:
+            for line in how_to_go_on(result, checkpoint_dir):
+                print(line, file=told)
+    raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
+
+
+def recording_for(document: WorkflowDocument, named: str | None) -> Path:
+    """Return the recording that is meant. Raises ``WorkflowError`` when none is named and none is found."""
+    if named is not None:
+        if not named.strip():
+            raise UsageError("`--recording` is empty; give the name of a JSON file")
+        return Path(named)
+    found = default_recording(document)
+    if found is None:
+        places = " and ".join(f"`{_shown(place)}`" for place in recording_places(document)) or "no file"
+        raise WorkflowError(f"there is no recording: looked for {places}; name one with `--recording`")
+    return found
+
+
+def _shown(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else str(path)

@@ -1,0 +1,129 @@
+"""Tools that are recorded, and tools that answer from a recording without being run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentloom import errors
+from agentloom.core.kinds import Tools
+from agentloom.core.plain import NotPlain, plain
+from agentloom.providers.recorder import Recorder
+from agentloom.providers.recording import Recording, ToolEntry
+from agentloom.providers.surroundings import AttemptId, current_attempt, current_secrets
+from agentloom.tools.info import ToolInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agentloom.providers.replies import Mismatch
+
+NETWORK_TOOLS = ("http_request",)
+"""Built-in tools that reach out: a replay refuses them, unless it has recorded what they gave."""
+
+# What a tool may raise that a step doesn't take for a failure of the tool.
+_NAMED = ("SandboxViolationError", "SecurityError", "ToolNotFoundError", "ValidationError")
+
+
+class ToolFailure(Exception):
+    """What a tool raised when it was recorded."""
+
+
+class RecordingTools:
+    """Tools whose calls are written down: name, arguments, and the result or the error."""
+
+    def __init__(self, tools: Tools, recorder: Recorder) -> None:
+        self._tools = tools
+        self._recorder = recorder
+
+    def info(self, name: str) -> ToolInfo:
+        """Return what is known of a tool."""
+        return self._tools.info(name)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Run a tool, and write down what came of it. What is no plain data fails the step anyhow, and isn't recorded."""
+        given = plain(dict(arguments), "arguments")  # before the tool changes them
+        try:
+            result = await self._tools.call(name, arguments)
+        except Exception as error:
+            raised = {"type": type(error).__name__, "message": current_secrets().text(str(error))}
+            self._keep(name, given, error=raised)
+            raise
+        try:
+            kept = plain(result, "result")
+        except NotPlain:
+            return result
+        self._keep(name, given, result=current_secrets().result(_step(), kept))
+        return result
+
+    def _keep(self, name: str, arguments: Any, **outcome: Any) -> None:
+        secrets = current_secrets()
+        call = {"name": name, "arguments": secrets.value(arguments), **secrets.value(outcome)}
+        self._recorder.keep_tool(_step(), call)
+
+
+class ReplayedTools:
+    """Tools that answer from a recording. Where no tools were recorded, they are run, but for those that reach out.
+
+    ``noted`` is told of calls that aren't recorded instead of failing them; such a call gives null.
+    """
+
+    def __init__(self, tools: Tools, recording: Recording, noted: Callable[[Mismatch], None] | None = None) -> None:
+        self._tools = tools
+        self._recording = recording
+        self._noted = noted
+        self._played: dict[tuple[str, AttemptId | None], set[int]] = {}
+
+    def info(self, name: str) -> ToolInfo:
+        """Return what is known of a tool."""
+        return self._tools.info(name)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Return what the tool gave when it was recorded, or raise what it raised. Raises ``RecordingMismatchError`` for another call."""
+        step = _step()
+        if self._recording.tools is None:
+            if name not in NETWORK_TOOLS:
+                return await self._tools.call(name, arguments)
+            return self._mismatch(
+                step, f"it calls `{name}`, and tools were recorded without `--record-tools`", "missing"
+            )
+        calls = self._recording.tools.get(step, ())
+        played = self._played.setdefault((step, current_attempt()), set())
+        wanted = _canonical(name, current_secrets().value(plain(dict(arguments), "arguments")))
+        same = [at for at, call in enumerate(calls) if _canonical(call.name, call.arguments) == wanted]
+        if not same:
+            names = [call.name for call in calls]
+            if name not in names:
+                return self._mismatch(step, f"it holds no call of the tool `{name}`", "missing")
+            return self._mismatch(step, f"the tool `{name}` is called with other arguments", "changed")
+        at = next((at for at in same if at not in played), same[-1])
+        played.add(at)
+        return _outcome(calls[at])
+
+    def _mismatch(self, step: str, why: str, kind: str) -> None:
+        from agentloom.providers.replies import Mismatch
+
+        found = Mismatch(step, "changed" if kind == "changed" else "missing", why)
+        if self._noted is None:
+            raise found.error(self._recording.path or Path("the recording"))
+        self._noted(found)
+
+
+def _outcome(call: ToolEntry) -> Any:
+    if call.error is None:
+        return plain(call.result, "result")  # a copy: whoever gets it may change it
+    kind, message = call.error["type"], call.error["message"]
+    if kind in _NAMED:
+        raise getattr(errors, kind)(message)
+    raise ToolFailure(message)
+
+
+def _canonical(name: str, arguments: Any) -> str:
+    return f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
+
+
+def _step() -> str:
+    attempt = current_attempt()
+    return attempt.path if attempt is not None else ""

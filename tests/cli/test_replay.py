@@ -1,0 +1,345 @@
+"""`run --record` and `replay`: what was recorded is repeated, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from tests.cli.conftest import ROOT, Call, Done, environment
+from tests.wire.server import KEY, Exchange, WireServer, ok
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.loom.yaml"))
+
+FLOW = """\
+name: tea
+config: {provider: openai, model: gpt-4o-mini}
+state: {topic: tea}
+steps:
+  - {id: draft, type: llm_call, prompt: "Write about {state.topic}.", output: draft}
+  - {id: check, type: llm_call, depends_on: [draft], prompt: "Good? {state.draft}", temperature: 0.5, output: verdict}
+"""
+
+TOOLS = """\
+name: tools
+config: {provider: openai, model: gpt-4o-mini}
+steps:
+  - {id: note, type: tool, tool_name: file_write, tool_args: {path: "note.txt", content: "x"}}
+  - {id: read, type: tool, depends_on: [note], tool_name: file_read, tool_args: {path: "note.txt"}, output: text}
+  - {id: ask, type: llm_call, depends_on: [read], prompt: "{state.text}", output: answer}
+"""
+
+
+@pytest.fixture
+def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse every connection and every look-up of a name."""
+
+    def refuse(*arguments: Any, **more: Any) -> NoReturn:
+        raise AssertionError("a replay wants to reach out")
+
+    for name in ("connect", "connect_ex"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def server() -> Iterator[WireServer]:
+    """A model on loopback."""
+    with WireServer() as found:
+        yield found
+
+
+@pytest.fixture
+def recorded(server: WireServer, tmp_path: Path, call: Call) -> Any:
+    """Return a function that writes a workflow and records a run of it into `r.json`."""
+
+    def record(text: str, *arguments: str) -> Done:
+        """Record, and return what became of it."""
+        (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
+        return call(
+            "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"), *arguments,
+            OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url,
+        )  # fmt: skip
+
+    return record
+
+
+def replay(call: Call, folder: Path, *arguments: str, **env: str) -> Done:
+    return call("replay", str(folder / "flow.loom.yaml"), "-r", str(folder / "r.json"), "--json", *arguments, **env)
+
+
+def outcome(text: str) -> tuple[str, bytes, float, int, dict[str, Any]]:
+    """Return what a replay has to repeat: status, state as bytes, cost, tokens, and each step's status, output and cost."""
+    result = json.loads(text)
+    steps = {
+        name: (step["status"], step["output"], step["cost_usd"], step["token_usage"], step["model"], step["error"])
+        for name, step in result["step_results"].items()
+    }
+    state = json.dumps(result["final_state"], ensure_ascii=True).encode()
+    return result["status"], state, result["total_cost_usd"], result["total_tokens"], steps
+
+
+def answering_as(recording: Mapping[str, Any]) -> Any:
+    """Return a mode of the server that gives a recording's replies to the requests that they were recorded for."""
+    replies = {
+        entry["request_hash"]: entry["content"]
+        for key, turns in recording.items()
+        if not key.startswith("_")
+        for entry in turns
+    }
+
+    async def mode(exchange: Exchange) -> None:
+        names = ("messages", "model", "temperature", "max_tokens")
+        asked = {**{name: exchange.request.get(name) for name in names}, "extra": {}}
+        exchange.server.reply = replies[sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()]
+        await ok(exchange)
+
+    return mode
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_every_example_replays_byte_for_byte(
+    path: Path, stream: bool, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch, request: Any
+) -> None:
+    """Case 2: recorded from a server, replayed without a network: the same state, the same cost."""
+    assert call("run", str(path), "--record", str(tmp_path / "mock.json")).code == 0
+    mode = answering_as(json.loads((tmp_path / "mock.json").read_text()))
+    how = ("--json", "--record", str(tmp_path / "r.json"), "--record-tools", *(["--stream"] if stream else []))
+    with WireServer(mode) as server:
+        first = call("run", str(path), "-p", "openai", *how, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url)
+    assert first.code == 0, first.err
+    assert server.requests
+    request.getfixturevalue("no_way_out")
+    monkeypatch.chdir(tmp_path)
+    again = call("replay", str(path), "-r", "r.json", "--json", *(["--stream"] if stream else []))
+    assert again.code == 0, again.err
+    assert outcome(again.out) == outcome(first.out)
+    assert KEY not in (tmp_path / "r.json").read_text()
+
+
+def test_a_replay_is_offline_and_free_of_keys(recorded: Any, tmp_path: Path) -> None:
+    """RP-1: a real process that may open no connection; costs come from the recording."""
+    import subprocess
+
+    first = recorded(FLOW)
+    hook = "import sys\ndef hook(event, args):\n    if event.startswith(('socket.connect', 'socket.getaddrinfo')):\n"
+    (tmp_path / "sitecustomize.py").write_text(hook + "        raise SystemExit('network')\nsys.addaudithook(hook)\n")
+    path = os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "lsp")])
+    done = subprocess.run(
+        [sys.executable, "-m", "agentloom", "replay", "flow.loom.yaml", "--recording", "r.json", "--json"],
+        cwd=tmp_path,
+        env={**environment(), "PYTHONPATH": path},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert outcome(done.stdout.decode()) == outcome(first.out)
+    assert outcome(first.out)[2] > 0
+
+
+def test_pieces_of_a_reply_are_replayed_as_they_came(recorded: Any, call: Call, tmp_path: Path) -> None:
+    """RP-5: streamed replies are recorded and replayed as chunks."""
+
+    def pieces(name: str) -> list[str]:
+        lines = (tmp_path / name).read_text(encoding="utf-8").splitlines()
+        return [event["text"] for line in lines if (event := json.loads(line))["event"] == "step_delta"]
+
+    recorded(FLOW, "--stream", "--events", str(tmp_path / "one.jsonl"))
+    replay(call, tmp_path, "--stream", "--events", str(tmp_path / "two.jsonl"))
+    assert pieces("one.jsonl") == pieces("two.jsonl")
+    assert len(pieces("one.jsonl")) > 4
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("Write about", "Sing of"), "its prompt has changed"),
+        (("model: gpt-4o-mini", "model: gpt-4o"), "its `model` is `gpt-4o`, it was `gpt-4o-mini`"),
+        (("draft, type", "outline, type"), "it holds no reply to it"),
+    ],
+)
+def test_what_was_not_recorded_fails_the_step_and_says_why(
+    recorded: Any, call: Call, tmp_path: Path, change: tuple[str, str], why: str
+) -> None:
+    """RP-4: strict; the step is named, and it isn't tried again."""
+    recorded(FLOW)
+    text = FLOW.replace(*change)
+    text = text.replace("depends_on: [draft]", "depends_on: [outline]") if "outline" in text else text
+    (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
+    done = replay(call, tmp_path)
+    step = "outline" if "outline" in text else "draft"
+    failed = json.loads(done.out)["step_results"][step]
+    assert done.code == 1
+    assert f"doesn't answer step `{step}`: {why}" in failed["error"]
+    assert failed["error_classification"] == "permanent"
+    fallback = replay(call, tmp_path, "--allow-default-fallback")
+    assert fallback.code == 0
+    assert ("Mock response" in fallback.out) == ("outline" in text)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "does not exist"),
+        ("", "is not valid JSON"),
+        ("{}", "is of version 1, which doesn't say what was asked; record a run with `agentloom run FILE --record"),
+        ('{"_version": 2}', "is empty; record a run with `agentloom run FILE --record"),
+        ('{"_version": 2, "draft": "x"}', "`draft` must be an object with `content`"),
+    ],
+)
+def test_case_an_empty_or_missing_recording_is_never_green(
+    call: Call, tmp_path: Path, content: str | None, says: str
+) -> None:
+    """Refused before the run, with a hint."""
+    (tmp_path / "flow.loom.yaml").write_text(FLOW, encoding="utf-8")
+    if content is not None:
+        (tmp_path / "r.json").write_text(content)
+    done = replay(call, tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert says in done.err
+
+
+def test_the_recording_of_a_workflow_is_found(recorded: Any, call: Call, tmp_path: Path) -> None:
+    """Without `-r`: `recordings/<name>.json` beside the file; what `responses_file` names goes first."""
+    first = recorded(FLOW)
+    file = str(tmp_path / "flow.loom.yaml")
+    missing = call("replay", file)
+    assert missing.code == 1
+    assert "there is no recording: looked for" in missing.err
+    assert "recordings/flow.json" in missing.err
+    (tmp_path / "recordings").mkdir()
+    (tmp_path / "r.json").rename(tmp_path / "recordings" / "flow.json")
+    assert outcome(call("replay", file, "--json").out) == outcome(first.out)
+    (tmp_path / "named.json").write_text('{"_version": 2, "draft": {"content": "named"}, "check": {"content": "yes"}}')
+    named = FLOW.replace("{provider: openai", "{responses_file: named.json, provider: openai")
+    (tmp_path / "flow.loom.yaml").write_text(named, encoding="utf-8")
+    assert json.loads(call("replay", file, "--json").out)["final_state"]["draft"] == "named"
+
+
+def test_recorded_tools_are_not_run(recorded: Any, call: Call, tmp_path: Path) -> None:
+    """RP-6: name, arguments and result under `_tools`; a replay runs none, and takes no other call for them."""
+    first = recorded(TOOLS, "--record-tools")
+    assert json.loads((tmp_path / "r.json").read_text())["_tools"]["read"] == [
+        {"name": "file_read", "arguments": {"path": "note.txt"}, "result": "x"}
+    ]
+    (tmp_path / "note.txt").unlink()
+    again = replay(call, tmp_path)
+    assert outcome(again.out) == outcome(first.out)
+    assert not (tmp_path / "note.txt").exists()
+    (tmp_path / "flow.loom.yaml").write_text(TOOLS.replace('content: "x"', 'content: "y"'), encoding="utf-8")
+    changed = json.loads(replay(call, tmp_path).out)["step_results"]["note"]
+    assert "doesn't answer step `note`: the tool `file_write` is called with other arguments" in changed["error"]
+    assert changed["error_classification"] == "permanent"
+
+
+def test_tools_that_were_not_recorded_run_but_reach_nowhere(
+    recorded: Any, call: Call, tmp_path: Path, server: WireServer
+) -> None:
+    """Without `--record-tools` a replay runs tools, but for those that use the network."""
+    fetch = f'  - {{id: fetch, type: tool, tool_name: http_request, tool_args: {{url: "{server.host}/v1/models"}}}}\n'
+    first = recorded(TOOLS + fetch)
+    assert first.code == 0, first.err
+    (tmp_path / "note.txt").unlink()
+    before = len(server.requests)
+    again = json.loads(replay(call, tmp_path).out)
+    assert again["final_state"]["text"] == "x"
+    assert (tmp_path / "note.txt").exists()
+    assert (
+        "it calls `http_request`, and tools were recorded without `--record-tools`"
+        in (again["step_results"]["fetch"]["error"])
+    )
+    assert len(server.requests) == before
+
+
+def test_a_tool_that_failed_fails_again(recorded: Any, call: Call, tmp_path: Path) -> None:
+    """Its error is recorded as well."""
+    text = TOOLS.replace("note.txt", "no/such.txt").replace("file_write", "file_read").replace(', content: "x"', "")
+    first = recorded(text.replace("type: tool,", "type: tool, retry: {max_retries: 0},"), "--record-tools")
+    again = replay(call, tmp_path)
+    assert (first.code, again.code) == (1, 1)
+    assert outcome(again.out) == outcome(first.out)
+
+
+SECRET = """\
+name: secrets
+config: {provider: openai, model: gpt-4o-mini}
+state: {user: {name: Ann, password: hunter2-secret}}
+state_schema: {password: {redact: true}, token: {redact: true}}
+steps:
+  - {id: make, type: llm_call, prompt: "A token for {state.user.name}", output: token}
+  - {id: use, type: llm_call, depends_on: [make], prompt: "{state.token} {state.user.password}", output: answer}
+  - {id: write, type: tool, depends_on: [use], tool_name: file_write,
+     tool_args: {path: "note.txt", content: "pw {state.user.password}"}}
+  - {id: read, type: tool, depends_on: [write], tool_name: file_read, tool_args: {path: "note.txt"}, output: note}
+"""
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["given again", "without the secret"])
+def test_secrets_are_in_no_recording_and_it_still_replays(
+    tmp_path: Path, call: Call, given: bool, server: WireServer, recorded: Any
+) -> None:
+    """RD-3: neither a secret key's value nor a reply that goes to one, nor a text that repeats it, is written."""
+    server.reply = "the-token-42, and your password hunter2-secret"
+    first = recorded(SECRET, "--record-tools", "--stream")
+    assert first.code == 0, first.err
+    text = (tmp_path / "r.json").read_text()
+    assert "hunter2-secret" not in text
+    assert "the-token-42" not in text.replace(json.loads(text)["use"][0]["content"], "")
+    held = json.loads(text)
+    assert held["make"][0]["content"].startswith("<REDACTED:sha256=")
+    assert "password <REDACTED:sha256=" in held["use"][0]["content"] or "REDACTED" in held["use"][0]["content"]
+    if not given:
+        password = json.loads(first.out)["final_state"]["user"]["password"]
+        (tmp_path / "flow.loom.yaml").write_text(SECRET.replace("hunter2-secret", f'"{password}"'), encoding="utf-8")
+    again = replay(call, tmp_path)
+    assert again.code == 0, again.out
+    assert json.loads(again.out)["final_state"]["token"] == json.loads(first.out)["final_state"]["token"]
+
+
+def test_options_that_contradict_each_other(call: Call, tmp_path: Path) -> None:
+    """EX-1: exit 2, and nothing is written."""
+    (tmp_path / "flow.loom.yaml").write_text(FLOW, encoding="utf-8")
+    (tmp_path / "old.json").write_text('{"_version": 2}')
+    file, new = str(tmp_path / "flow.loom.yaml"), str(tmp_path / "new.json")
+    for arguments, says in (
+        (("--record-tools",), "`--record-tools` goes with `--record`"),
+        (("--record", new, "--mock-responses", str(tmp_path / "old.json")), "contradict each other"),
+        (("--record", ""), "`--record` is empty"),
+        (("--record", str(tmp_path / "old.json" / "x")), "can't be written"),
+    ):
+        done = call("run", file, *arguments)
+        assert (done.code, done.out) == (2, ""), done.out
+        assert says in done.err
+    assert not Path(new).exists()
+
+
+def test_a_file_that_is_refused_leaves_no_recording(call: Call, tmp_path: Path) -> None:
+    """The recording is opened when the run begins, not before the check."""
+    (tmp_path / "flow.loom.yaml").write_text("name: x\nsteps: []\n")
+    assert call("run", str(tmp_path / "flow.loom.yaml"), "--record", str(tmp_path / "r.json")).code == 1
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_a_run_that_is_killed_has_recorded_what_it_had(tmp_path: Path, start: Any, server: WireServer) -> None:
+    """RP-5: written after each call; the first reply is there although the second never came."""
+    server.modes = [ok, lambda exchange: exchange.held()]
+    (tmp_path / "flow.loom.yaml").write_text(FLOW, encoding="utf-8")
+    child = start(
+        "run", "flow.loom.yaml", "--record", "r.json", cwd=tmp_path,
+        env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url},
+    )  # fmt: skip
+    server.wait_for(2)
+    child.kill()
+    child.wait()
+    server.let_go()
+    held = json.loads((tmp_path / "r.json").read_text())
+    assert list(held) == ["_version", "draft"]
