@@ -311,7 +311,7 @@ class WorkflowEngine:
             with enforced(prepared.policy):
                 result = await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries, keeper)
             if run.secrets and result.status == "success":
-                run.secrets.learn(op.path, result.output)
+                run.secrets.learn(op.path, BY_TYPE[op.step.type].noted(result))
             await hooks.after(op, result)
             return result
 

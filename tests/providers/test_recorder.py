@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentloom.errors import ProviderError, UsageError, WorkflowError
@@ -212,6 +212,7 @@ async def test_the_rest_of_the_file_keeps_every_byte(tmp_path: Path) -> None:
     assert list(held(path)) == ["_version", "_note", "a", "z", "b"]
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     st.dictionaries(st.text(max_size=6), st.integers() | st.text(max_size=5), max_size=5),
     st.sampled_from([None, 1, "\t"]),
