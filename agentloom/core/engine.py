@@ -262,9 +262,7 @@ class WorkflowEngine:
         return WorkflowResult(
             workflow_name=plan.workflow,
             status=status,
-            step_results={
-                name: without_secret(result, plan.outputs, redaction) for name, result in done.results.items()
-            },
+            step_results={name: without_secret(result, plan, redaction) for name, result in done.results.items()},
             final_state=redaction.state(done.state, plan.outputs) if redaction else done.state,
             total_duration_ms=took,
             total_tokens=usage.total_tokens,
@@ -330,6 +328,7 @@ class WorkflowEngine:
             redact=lambda state: run.redaction.state(state, plan.outputs),
             is_secret=lambda step_id: run.redaction.names(plan.outputs.get(step_id, ())),
             max_retries=plan.max_retries,
+            capture_prompts=prepared.capture_prompts,
             project=_project_of(self._workflow),
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
             folder=prepared.folder,

@@ -6,7 +6,7 @@ that. So the same workflow, state and outcomes always make the same decisions, o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +17,7 @@ from agentloom.core.results import JSON, StepResult
 from agentloom.core.runner import Halt, Op, Runner, Verdict
 from agentloom.core.state import STEPS, State
 from agentloom.errors import StateWriteError
-from agentloom.language.paths import MISSING, Part
+from agentloom.language.paths import MISSING, Part, format_path
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Step
@@ -168,39 +168,56 @@ def _merge(step: Step, outcome: StepResult, plan: Plan, state: State, executors:
     """Write what a step gave to the state; return its result, which is a failure if the state refuses the path."""
     if outcome.status != "success":
         return outcome
-    path = plan.outputs.get(step.id)
-    if path is not None:
-        try:
-            state.write(path, outcome.written)
-        except StateWriteError as error:
-            return replace(
-                outcome,
-                status="failed",
-                output=None,
-                value=MISSING,
-                error=str(error),
-                error_classification="permanent",
-            )
+    writes = [(path, value) for path, value in _writes(step, outcome, plan) if value is not MISSING]
+    try:
+        for path, _ in writes:
+            state.check(path)
+        for path, value in writes:
+            state.write(path, value)
+    except StateWriteError as error:
+        return replace(
+            outcome,
+            status="failed",
+            output=None,
+            value=MISSING,
+            conversation=MISSING,
+            error=str(error),
+            error_classification="permanent",
+        )
     state.record(step.id, executors[step.type].noted(outcome))
     return outcome
 
 
+def _writes(step: Step, outcome: StepResult | None, plan: Plan) -> Iterator[tuple[tuple[Part, ...], JSON]]:
+    """Yield where a step writes to the state, and what."""
+    if step.id in plan.conversations:
+        yield plan.conversations[step.id], MISSING if outcome is None else outcome.conversation
+    if step.id in plan.outputs:
+        yield plan.outputs[step.id], MISSING if outcome is None else outcome.written
+
+
 def _refused(step: Step, plan: Plan, state: State) -> StepResult | None:
-    path = plan.outputs.get(step.id)
-    if path is not None:
-        try:
+    """Return the result of a step whose paths the state refuses, or exclude each other; None if it may write there."""
+    try:
+        talk, output = plan.conversations.get(step.id), plan.outputs.get(step.id)
+        if talk and output and all(one == other for one, other in zip(talk, output, strict=False)):
+            raise StateWriteError(
+                f"output path `{format_path(output)}` and conversation `{format_path(talk)}` are one place; use another key"
+            )
+        for path, _ in _writes(step, None, plan):
             state.check(path)
-        except StateWriteError as error:
-            return StepResult(step.id, "failed", error=str(error), error_classification="permanent", attempts=0)
+    except StateWriteError as error:
+        return StepResult(step.id, "failed", error=str(error), error_classification="permanent", attempts=0)
     return None
 
 
 def _overlapping(layer: tuple[Step, ...], plan: Plan) -> Mapping[str, bool]:
-    """Return the ids of the steps, each with true, whose output shares its top-level key with a sibling's."""
-    writers: dict[Part, list[str]] = {}
+    """Return the ids of the steps, each with true, that write below a top-level key below which a sibling writes, too."""
+    writers: dict[Part, dict[str, bool]] = {}
     for step in layer:
-        if step.output is not None:
-            writers.setdefault(plan.outputs[step.id][0], []).append(step.id)
+        if step.output is not None or step.id in plan.conversations:
+            for path, _ in _writes(step, None, plan):
+                writers.setdefault(path[0], {})[step.id] = True
     return {name: True for names in writers.values() if len(names) > 1 for name in names}
 
 

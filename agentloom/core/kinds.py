@@ -96,6 +96,7 @@ class Services:
     ``is_secret`` tells, by its id, whether a step's whole output is. ``folder`` is that of the workflow's file, which relative paths start at;
     None for a workflow without a file. ``policy`` is what the workflow's sandbox allows, None if it is off; built-in tools obey it by themselves.
     ``project`` is where the project's Python modules lie, for classes that a step names. ``max_retries`` holds for steps without a number of their own.
+    ``capture_prompts`` has results keep whole prompts, without secrets.
     """
 
     workflow: str
@@ -114,6 +115,7 @@ class Services:
     is_secret: Callable[[str], bool] = lambda step_id: False
     folder: Path | None = None
     max_retries: int = MAX_RETRIES
+    capture_prompts: bool = False
     project: str | None = None
 
 

@@ -25,7 +25,7 @@ class Plan:
     """What is known of a run before it starts.
 
     ``layers`` hold steps in the order of the file; the runner starts those of a layer in alphabetical order of their ids. ``outputs``
-    is where each step with an `output` writes. ``routers`` are the ids of the routers, each with true.
+    is where each step with an `output` writes, ``conversations`` where each with a `conversation` keeps that. ``routers`` are the ids of the routers, each with true.
     """
 
     workflow: str
@@ -34,6 +34,7 @@ class Plan:
     needs: Mapping[str, tuple[str, ...]]
     routers: Mapping[str, bool]
     outputs: Mapping[str, tuple[Part, ...]]
+    conversations: Mapping[str, tuple[Part, ...]]
     max_concurrent_steps: int
     max_retries: int
     budget_usd: float | None
@@ -92,7 +93,12 @@ def make_plan(workflow: Workflow) -> Plan:
         layers=tuple(tuple(steps[index] for index in layer) for layer in layers),
         needs=needs,
         routers={step.id: True for step in steps if step.type == "router"},
-        outputs={step.id: _output(step.id, step.output) for step in steps if step.output is not None},
+        outputs={step.id: _path(step.id, "output", step.output) for step in steps if step.output is not None},
+        conversations={
+            step.id: _path(step.id, "conversation", step.conversation)
+            for step in steps
+            if (step.type == "llm_call" or step.type == "agent") and step.conversation is not None
+        },
         max_concurrent_steps=workflow.config.max_concurrent_steps,
         max_retries=workflow.config.max_retries,
         budget_usd=workflow.config.budget_usd,
@@ -119,12 +125,12 @@ def up_to(plan: Plan, step_id: str) -> Plan:
     return replace(plan, layers=tuple(layer for layer in layers if layer))
 
 
-def _output(step_id: str, text: str) -> tuple[Part, ...]:
+def _path(step_id: str, field: str, text: str) -> tuple[Part, ...]:
     path = parse_output_path(text)
     if isinstance(path, PathFault):
-        raise WorkflowError(f"step `{step_id}`: `output: {text}` is no path in the state; {path.message}")
+        raise WorkflowError(f"step `{step_id}`: `{field}: {text}` is no path in the state; {path.message}")
     if path.parts[0] == STEPS:
-        raise WorkflowError(f"step `{step_id}`: `output: {text}` is reserved for step results; use another key")
+        raise WorkflowError(f"step `{step_id}`: `{field}: {text}` is reserved for step results; use another key")
     return path.parts
 
 

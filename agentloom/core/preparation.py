@@ -42,6 +42,7 @@ class Prepared:
     sandbox: SandboxRules
     policy: Policy | None = None
     folder: Path | None = None
+    capture_prompts: bool = False
 
 
 def prepare(source: WorkflowDocument | Workflow, executors: Mapping[str, Executor]) -> Prepared:
@@ -98,7 +99,6 @@ class _Preparation:
         key = (id(workflow), provider, model, id(above), id(policy))
         if key in self._known:
             return self._known[key]
-        self.unsupported.extend(f"{prefix}{field}" for field in unsupported_settings(workflow))
         for step in workflow.steps:
             self.unsupported.extend(f"step `{prefix}{step.id}`: {field}" for field in self._unsupported(step))
         children: dict[str, Prepared] = {}
@@ -114,6 +114,7 @@ class _Preparation:
             sandbox,
             policy,
             folder,
+            config.capture_prompts,
         )
         self._known[key] = prepared
         for step in workflow.steps:
@@ -158,10 +159,3 @@ def _child(step: SubworkflowStep, document: WorkflowDocument | None) -> Workflow
     raise WorkflowError(
         f"step `{step.id}`: `workflow_path: {step.workflow_path}` is relative to a file; load the workflow from one"
     )
-
-
-def unsupported_settings(workflow: Workflow) -> Iterator[str]:
-    """Yield the settings of a workflow that ask for what isn't built yet."""
-    config = workflow.config
-    if config.capture_prompts:
-        yield "`config.capture_prompts`"

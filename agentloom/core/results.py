@@ -27,7 +27,7 @@ class StepResult:
     """How one step ended. Durations are in milliseconds, costs in US dollars.
 
     ``value`` is what the step writes to the state where that isn't its ``output``: the parsed reply of which `output` is the text, the
-    vectors that it tells of; else it is MISSING.
+    vectors that it tells of; else it is MISSING. ``conversation`` is what it writes to the path of its `conversation`, whole; MISSING if it has none.
 
     ``error_classification`` tells of a failed step whether another attempt could have helped. ``warnings`` are what the step
     complained about on the way, such as template variables that are missing. ``webhook`` tells what came of the one that an approval gate
@@ -54,6 +54,7 @@ class StepResult:
     last_cost_usd: float = 0.0
     last_tokens: int = 0
     value: JSON = MISSING
+    conversation: JSON = MISSING
 
     @property
     def written(self) -> JSON:
@@ -65,8 +66,8 @@ class StepResult:
         """Whether it counts as failed for the steps after it and for the run: it failed, or ran out of time."""
         return self.status in ("failed", "timeout")
 
-    def to_dict(self) -> dict[str, JSON]:
-        """Return the result as JSON, in the keys of a checkpoint."""
+    def to_dict(self, whole: bool = False) -> dict[str, JSON]:
+        """Return the result as JSON, in the keys of a checkpoint; ``whole`` with all that the state needs if it isn't at hand."""
         usage = self.token_usage
         found: dict[str, JSON] = {
             "step_id": self.step_id,
@@ -92,6 +93,8 @@ class StepResult:
             found["webhook"] = dict(self.webhook)
         if self.value is not MISSING:
             found["value"] = self.value
+        if whole and self.conversation is not MISSING:
+            found["conversation"] = self.conversation
         return found
 
 
@@ -128,6 +131,7 @@ def _result_of(data: Mapping[str, JSON]) -> StepResult:
         error_classification=data.get("error_classification"),
         webhook=data.get("webhook"),
         value=data.get("value", MISSING),
+        conversation=data.get("conversation", MISSING),
     )
 
 

@@ -15,11 +15,15 @@ from agentloom.core.state import STEPS
 from agentloom.language.paths import MISSING, Part, StatePath, get, parse_path
 
 
-def without_secret(result: StepResult, outputs: Mapping[str, tuple[Part, ...]], redaction: Redaction) -> StepResult:
+def without_secret(result: StepResult, plan: Plan, redaction: Redaction) -> StepResult:
     """Return a step's result without secrets."""
-    output, value = told(result.output, result.value, outputs.get(result.step_id), redaction)
-    same = output is result.output and value is result.value
-    return result if same else replace(result, output=output, value=value)
+    if not redaction:
+        return result
+    output, value = told(result.output, result.value, plan.outputs.get(result.step_id), redaction)
+    talk = result.conversation
+    if talk is not MISSING:
+        talk = redaction.output(talk, plan.conversations[result.step_id])
+    return replace(result, output=output, value=value, conversation=talk)
 
 
 def told(output: JSON, value: JSON, path: tuple[Part, ...] | None, redaction: Redaction) -> tuple[JSON, JSON]:
@@ -46,8 +50,11 @@ def with_secrets(result: StepResult, plan: Plan, given: Mapping[str, JSON], pref
         value = restored(value, get(given, path), exact=bool(prefix))
     elif path is not None:
         output = restored(output, get(given, path), exact=bool(prefix))
-    same = output is result.output and value is result.value
-    return result if same else replace(result, output=output, value=value)
+    talk = result.conversation
+    if talk is not MISSING and result.step_id in plan.conversations:
+        talk = restored(talk, get(given, plan.conversations[result.step_id]), exact=bool(prefix))
+    same = output is result.output and value is result.value and talk is result.conversation
+    return result if same else replace(result, output=output, value=value, conversation=talk)
 
 
 def redacted_in_result(
@@ -69,6 +76,10 @@ def redacted_in_result(
     if isinstance(where, StatePath):
         label, found = str(written), restored(result.get("value", found), get(given, where.parts), exact=bool(above))
     yield from Redaction().secret_keys({label: found})
+    talk, kept = result.get("conversation"), step.get("conversation")
+    place = parse_path(kept) if isinstance(kept, str) else None
+    if talk is not None and isinstance(place, StatePath):
+        yield from Redaction().secret_keys({str(kept): restored(talk, get(given, place.parts), exact=bool(above))})
 
 
 def redaction_for(prepared: Prepared, environ: Mapping[str, str]) -> Redaction:

@@ -121,7 +121,7 @@ class Keeper:
                 self.paused_since.pop(path, None)
             if self._checkpointer is None:
                 return
-            clean = without_secret(outcome, plan.outputs, redaction)
+            clean = without_secret(outcome, plan, redaction)
             self._outcomes[path] = clean
             self._parents.update(above(path))
             if self._journal is not None:
@@ -130,7 +130,7 @@ class Keeper:
                     more["paused_since"] = self.paused_since[path]
                 if path in self._cut_short:
                     more["cut_short"] = True
-                self._journal.outcome(path, clean.to_dict(), own, **more)
+                self._journal.outcome(path, clean.to_dict(whole=True), own, **more)
 
         return keep
 
@@ -225,9 +225,7 @@ class Keeper:
             run_id=run_id,
             workflow_definition=dict(definition),
             state=redaction.state(state, plan.outputs),
-            step_results={
-                name: without_secret(result, plan.outputs, redaction).to_dict() for name, result in results.items()
-            },
+            step_results={name: without_secret(result, plan, redaction).to_dict() for name, result in results.items()},
             status=status,
             completed_steps=[name for name, result in results.items() if result.status == "success"],
             paused_step_id=paused,
@@ -247,7 +245,10 @@ class Keeper:
     def _inside(self, results: Mapping[str, StepResult]) -> dict[str, dict[str, JSON]]:
         """Return the finished steps of child workflows whose step isn't finished."""
         found: dict[str, dict[str, JSON]] = {}
-        outcomes = {**self._recorded.outcomes, **{path: result.to_dict() for path, result in self._outcomes.items()}}
+        outcomes = {
+            **self._recorded.outcomes,
+            **{path: result.to_dict(whole=True) for path, result in self._outcomes.items()},
+        }
         for path, outcome in outcomes.items():
             if "." in path and outcome.get("status") == "success" and self._goes_on(path, results):
                 found[path] = outcome
