@@ -11,6 +11,7 @@ from typing import NamedTuple
 from agentloom.analysis.document import Facts, WorkflowDocument
 from agentloom.ide.nested import documents_in
 from agentloom.language.template import parse_template
+from agentloom.model.sources import source_kind
 from agentloom.syntax.scalars import text_span
 from agentloom.text import Span
 
@@ -81,7 +82,7 @@ def _of(document: WorkflowDocument, facts: Facts, base: int, agents: Container[s
         if leaf.shape.mark("ref") is not None and written in agents:
             continue
         made_in_the_run = leaf.shape.mark("template") is not None and bool(parse_template(written).placeholders)
-        if made_in_the_run or written.startswith("data:"):
+        if made_in_the_run or source_kind(written) in ("data", "base64"):
             continue
         target = resolve_path(document, written)
         if target is not None:

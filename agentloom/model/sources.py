@@ -39,6 +39,13 @@ def source_kind(text: str) -> SourceKind:
         return "url"
     if text.startswith(_BEGINNINGS) or len(text) >= _NO_PATH:
         packed = "".join(text.split())
-        if len(packed) >= _SHORTEST and len(packed) % 4 == 0 and re.fullmatch("[A-Za-z0-9+/]+={0,2}", packed):
-            return "base64"
+        if len(packed) >= _SHORTEST and len(packed) % 4 == 0 and packed.isascii():
+            letters = packed.removesuffix("=").removesuffix("=").replace("+", "").replace("/", "")
+            if letters.isalnum():  # a regular expression takes half a second for 20 MB
+                return "base64"
     return "path"
+
+
+def names_file(text: str) -> bool:
+    """Tell whether a text in the file names a file as it stands: no address, no content, and not made at run time."""
+    return bool(text) and "{" not in text and source_kind(text) == "path"

@@ -68,6 +68,10 @@ class Attachment(NamedTuple):
     data: bytes = b""
     url: str = ""
 
+    def __repr__(self) -> str:
+        """Return it without its content, which may be megabytes and nobody's business."""
+        return f"Attachment({self.kind}, {self.media_type}, {self.url or f'{len(self.data)} bytes'})"
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

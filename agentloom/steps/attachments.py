@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
-from agentloom.core.kinds import Attempt, SandboxRules, Services
+from agentloom.core.kinds import Attempt, Services
 from agentloom.core.runner import Op
 from agentloom.errors import AttachmentResolutionError, SecurityError, ValidationError
-from agentloom.files import in_plain_words, read_bytes
 from agentloom.language.paths import Part
 from agentloom.language.rendering import render
 from agentloom.language.template import parse_template
@@ -21,6 +20,7 @@ from agentloom.model.sources import source_kind
 from agentloom.providers.base import Attachment, AttachmentKind
 from agentloom.steps.media import by_content, by_name, fits
 from agentloom.tools.addresses import Reach, read_target
+from agentloom.tools.files import read_file
 
 if TYPE_CHECKING:
     from agentloom.model.llm import Attachment as Written
@@ -29,6 +29,7 @@ MOST_MB = 20
 MOST_BYTES = MOST_MB * 1024 * 1024
 """The largest attachment; no provider takes a larger one in a request."""
 
+_TOO_LARGE = f"it is larger than {MOST_MB} MB"
 _SHOWN = 80
 
 
@@ -53,8 +54,7 @@ async def resolve(
         try:
             found.append(await _resolved(source, attachment, services))
         except (OSError, SecurityError, ValidationError) as error:
-            words = in_plain_words(error) if isinstance(error, OSError) else str(error)
-            raise AttachmentResolutionError(f"attachment {_named(source)}: {words}") from error
+            raise AttachmentResolutionError(f"attachment {_named(source)}: {_reason(error)}") from error
     return tuple(found)
 
 
@@ -63,52 +63,54 @@ async def _resolved(source: str, written: Written, services: Services) -> Attach
     if not source:
         raise ValidationError("`source` is empty")
     told = _told_type(written)
+    served = named = ""
     if (kind := source_kind(source)) == "url":
+        reach = reach_of(services)
+        named = by_name(re.split("[?#]", source)[0])
         if written.fetch == "provider":
-            reach_of(services.sandbox).look_at(read_target(source))
-            return Attachment(written.type, told or by_name(source.partition("?")[0]) or "", url=source)
+            reach.look_at(read_target(source))
+            return Attachment(written.type, told or (named if fits(named, written.type) else ""), url=source)
         from agentloom.tools.download import download
 
-        data, served = await download(source, reach_of(services.sandbox), MOST_BYTES)
-        guessed = (served, by_name(source.partition("?")[0]))
+        data, served = await download(source, reach, MOST_BYTES)
     elif kind == "data":
         data, served = _of_data_url(source)
-        guessed = (served, "")
     elif kind == "base64":
-        data, guessed = _of_base64(source), ("", "")
+        data = _of_base64(source)
     else:
-        data = _read(_place(source, services))
-        guessed = (by_name(source), "")
+        data, named = _read(source, services), by_name(source)
     if len(data) > MOST_BYTES:
-        raise OSError(f"it is larger than {MOST_MB} MB")
+        raise OSError(_TOO_LARGE)
     if not data:
         raise OSError("it is empty")
-    return Attachment(written.type, _media_type(written.type, told, by_content(data), guessed), data)
+    return Attachment(written.type, _media_type(written.type, told, by_content(data), (served, named)), data)
 
 
-def reach_of(rules: SandboxRules | None) -> Reach:
-    """Return what may be downloaded: nothing internal but what `allowed_domains` names, and nothing else while the sandbox is on."""
-    if rules is None:
-        return Reach("attachment")
-    domains = tuple(rules.allowed_domains)
-    if not rules.enabled:
-        return Reach("attachment", trusted=domains)
-    return Reach("attachment", rules.allow_network, domains, trusted=domains)
+def reach_of(services: Services) -> Reach:
+    """Return what may be downloaded: nothing internal but what `allowed_domains` names, and nothing else at all while the sandbox is on."""
+    if services.policy is not None:
+        return services.policy.reach("attachment")
+    listed = () if services.sandbox is None else tuple(services.sandbox.allowed_domains)
+    return Reach("attachment", trusted=listed)
 
 
-def _place(source: str, services: Services) -> Path:
+def _read(source: str, services: Services) -> bytes:
     if "\0" in source:
         raise ValidationError("a path holds no NUL")
-    if services.sandbox is not None and services.sandbox.enabled:
-        raise ValidationError("files can't be attached while the sandbox is on")
-    return (services.folder or Path()) / source
-
-
-def _read(place: Path) -> bytes:
+    place = (services.folder or Path()) / source
     try:
-        return read_bytes(place)
+        return read_file(place, services.policy, "attachment", MOST_BYTES, _line(source))
     except FileNotFoundError:
         raise OSError("the file does not exist") from None
+    except UnicodeError:
+        raise ValidationError("a path holds no half of a surrogate pair") from None
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, SecurityError) and ("internal address" in text or "this machine" in text):
+        return f"{text}; list its host in `config.sandbox.allowed_domains` if that is meant"
+    return text
 
 
 def _of_data_url(source: str) -> tuple[bytes, str]:
@@ -125,7 +127,7 @@ def _of_data_url(source: str) -> tuple[bytes, str]:
 def _of_base64(text: str) -> bytes:
     packed = "".join(text.split())
     if len(packed) * 3 // 4 > MOST_BYTES + 2:
-        raise OSError(f"it is larger than {MOST_MB} MB")
+        raise OSError(_TOO_LARGE)
     try:
         return base64.b64decode(packed.encode("ascii") + b"=" * (-len(packed) % 4), validate=True)
     except (binascii.Error, UnicodeError):
@@ -170,5 +172,10 @@ def _named(source: str) -> str:
     if kind == "url":
         scheme, _, rest = source.partition("://")
         source = f"{scheme}://{re.split('[?#]', rest)[0].rpartition('@')[2]}"
-    line = "".join(letter if letter.isprintable() else " " for letter in source[: _SHOWN + 1])
-    return f"`{line}`" if len(line) <= _SHOWN else f"`{line[:_SHOWN]}…`"
+    return f"`{_line(source)}`"
+
+
+def _line(text: str) -> str:
+    """Return the beginning of a text, fit for one line."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text[: _SHOWN + 1])
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
 import anyio
 
 from agentloom import __version__
-from agentloom.tools.addresses import Address, Reach, Target, checked, read_target
+from agentloom.tools.addresses import Reach, read_target
 from agentloom.tools.http_request import failure
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ REDIRECTS = (301, 302, 303, 307, 308)
 PACKED = ("", "identity", "gzip", "deflate")
 """How a body may be packed: once. Packed twice, a few bytes become gigabytes in one step."""
 
-Check = Callable[[Target, Reach], Awaitable[list[Address]]]
-
 
 class Downloaded(NamedTuple):
     """What came: the bytes, and the media type that the server says, which may be empty."""
@@ -35,17 +32,10 @@ class Downloaded(NamedTuple):
     media_type: str
 
 
-async def download(
-    url: str,
-    reach: Reach,
-    most_bytes: int,
-    *,
-    within: float = TIMEOUT,
-    check: Check = checked,
-) -> Downloaded:
+async def download(url: str, reach: Reach, most_bytes: int) -> Downloaded:
     """Return what lies at an address, at most ``most_bytes`` of it.
 
-    All hops together take at most ``within`` seconds. Every one is looked at before it is asked, and connects to an address that was looked at. Raises ``ValidationError`` for an address that is
+    Every hop is looked at before it is asked, and connects to an address that was looked at. Raises ``ValidationError`` for an address that is
     malformed, ``SandboxViolationError`` for one that ``reach`` refuses, ``OSError`` (``TimeoutError``) when nothing usable comes.
     """
     read_target(url)  # so that what follows may show its host
@@ -55,10 +45,10 @@ async def download(
 
     where = shown(url)
     try:
-        with anyio.fail_after(within):
+        with anyio.fail_after(TIMEOUT):
             async with httpx.AsyncClient(
-                transport=PinnedTransport(reach, check=check),
-                timeout=within,
+                transport=PinnedTransport(reach),
+                timeout=TIMEOUT,
                 follow_redirects=False,
                 trust_env=False,
                 headers={"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": f"agentloom/{__version__}"},
@@ -72,9 +62,9 @@ async def download(
                         return await _whole(response, where, most_bytes)
                 raise OSError(f"{where} redirects more than {MOST_HOPS} times")
     except TimeoutError:
-        raise TimeoutError(f"{where}: no answer within {within:g} s") from None
+        raise TimeoutError(f"{where}: no answer within {TIMEOUT:g} s") from None
     except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, httpx.CookieConflict) as error:
-        raise failure(error, where, within) from error
+        raise failure(error, where, TIMEOUT) from error
 
 
 def shown(url: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from agentloom.analysis import edits
 from agentloom.analysis.document import Facts, WorkflowDocument, word_span
 from agentloom.diagnostics import Finding, Fix, Related, Severity
+from agentloom.model.sources import names_file
 from agentloom.similar import closest
 from agentloom.syntax.nodes import Scalar
 from agentloom.syntax.values import find
@@ -43,7 +44,7 @@ def _missing(document: WorkflowDocument, facts: Facts, base: int, step_id: str) 
             agents = document.head.data.get("agents")
             if (isinstance(agents, dict) and place.name in agents) or not _looks_like_path(place.name):
                 continue
-        elif "{" in place.name or "://" in place.name or place.name.startswith("data:"):
+        elif not names_file(place.name):
             continue  # made at run time, or not a file here
         home = document.path
         if home is None:

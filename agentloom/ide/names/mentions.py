@@ -12,6 +12,7 @@ from agentloom.ide.names.keys import key_mentions
 from agentloom.ide.names.scope import Kind, Mention, Scope, Where, folded
 from agentloom.language.arguments import parse_argument
 from agentloom.language.template import parse_template
+from agentloom.model.sources import names_file
 from agentloom.syntax.nodes import Scalar
 from agentloom.syntax.values import follow
 from agentloom.text import Span
@@ -98,14 +99,7 @@ def path_of(where: Where, written: str) -> str:
 
 def is_file(written: str) -> bool:
     """Tell whether a text may be the path of a file here: no URL, no content, not made at run time."""
-    return not (
-        "{" in written
-        or "://" in written
-        or written.startswith("data:")
-        or len(written) > MOST_OF_A_PATH
-        or "\n" in written
-        or "\0" in written
-    )
+    return not (not names_file(written) or len(written) > MOST_OF_A_PATH or "\n" in written or "\0" in written)
 
 
 def is_agent_file(where: Where, name: str) -> bool:

@@ -14,12 +14,13 @@ from agentloom.ide.prose.names import agent_blocks
 from agentloom.ide.prose.steps import of_child
 from agentloom.ide.result_shapes import read_keys, written_keys
 from agentloom.ide.results import Project
+from agentloom.model.sources import names_file
 
 
 def of_file(document: WorkflowDocument, step: Step | None, place: Occurrence, project: Project | None = None) -> Prose:
     """Return where a path leads, whether something is there, and what a child workflow takes and gives, or an agent is."""
     name = place.name
-    if not name or "{" in name or "://" in name or name.startswith("data:"):
+    if not names_file(name):
         return ()
     path = resolved(document, name)
     if path is None:

@@ -16,6 +16,7 @@ from agentloom.ide.refactor.inline.constants import with_state
 from agentloom.ide.refactor.inline.state import Moves
 from agentloom.ide.refactor.naming import targets_of
 from agentloom.ide.refactor.rewriting import Change, depending, renamed, spelled
+from agentloom.model.sources import names_file
 from agentloom.text import newline_of
 
 
@@ -64,7 +65,7 @@ def _rebased(call: Call, step: Step) -> Iterator[Change]:
         return
     for found in step.facts.files:
         name = found.name
-        if not name or "{" in name or "://" in name or name.startswith("data:") or os.path.isabs(name):
+        if not names_file(name) or os.path.isabs(name):
             continue
         if found.kind == "file" and not (found.key == "agent" and "/" not in name and "." not in name):
             path = posixpath.normpath(os.path.relpath(call.folder / name, here).replace(os.sep, "/"))
