@@ -19,11 +19,11 @@ from agentloom.core.discretion import RunSecrets
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
 from agentloom.core.hooks import Hooks, StepHook
 from agentloom.core.interpreter import Progress, interpret
-from agentloom.core.keeping.keeper import Keeper, kept_of, open_keeper
+from agentloom.core.keeping.host import Guard, Host
+from agentloom.core.keeping.keeper import Keeper, kept_of
 from agentloom.core.kinds import Attempt, ChildResult, Services, Tools
 from agentloom.core.limits import Ledger, Limits, limits_of
 from agentloom.core.loader import load_data
-from agentloom.core.local import LocalRunner
 from agentloom.core.outcome import outcome_of
 from agentloom.core.plain import plain
 from agentloom.core.plan import Plan, up_to
@@ -58,7 +58,8 @@ class WorkflowEngine:
     ``workflow`` is a document without errors, or a typed workflow built in Python. Without ``provider_gateway`` no provider serves any
     model; without ``tool_registry`` there are the built-in tools. ``run_id`` names the run; without one each run gets twelve hexadecimal
     digits. ``on_event`` is awaited for every event, one after the other. ``until`` names the step that a run ends with: only what that step
-    waits for runs, and itself. ``hooks`` are told of every step that is performed.
+    waits for runs, and itself. ``hooks`` are told of every step that is performed. ``host`` is where the run lives, this process if nothing else
+    is said.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class WorkflowEngine:
         on_event: OnEvent | None = None,
         until: str | None = None,
         hooks: Sequence[StepHook] = (),
+        host: Host | None = None,
     ) -> None:
         if run_id is not None and not is_run_id(run_id):
             raise UsageError(f"run id `{run_id}` can't be used; take letters, digits, `.`, `_` and `-`")
@@ -83,6 +85,7 @@ class WorkflowEngine:
         self._on_event = on_event
         self._until = until
         self._hooks = tuple(hooks)
+        self._host = host or Host()
         self._prepared: Prepared | None = None
         self._runs = 0
         self._seed: CheckpointData | None = None
@@ -99,13 +102,16 @@ class WorkflowEngine:
         approval_decisions: Mapping[str, str] | None = None,
         on_event: OnEvent | None = None,
         hooks: Sequence[StepHook] = (),
+        host: Host | None = None,
     ) -> WorkflowEngine:
         """Return an engine that goes on with a run: the workflow of its checkpoint, with the results of the steps that succeeded.
 
         Raises ``InvalidWorkflow`` when the definition was changed into one that the format refuses.
         """
         document = load_data(data.workflow_definition, data.source or f"<checkpoint {data.run_id}>")
-        engine = cls(document, provider_gateway, tool_registry, checkpointer, data.run_id, on_event, hooks=hooks)
+        engine = cls(
+            document, provider_gateway, tool_registry, checkpointer, data.run_id, on_event, hooks=hooks, host=host
+        )
         engine.go_on(data, approval_decisions)
         return engine
 
@@ -200,7 +206,7 @@ class WorkflowEngine:
             "created_at": seed.created_at if seed else now(),
         }
         try:
-            return open_keeper(self.run_id, self._checkpointer, seed, header)
+            return self._host.open(self.run_id, self._checkpointer, seed, header)
         except OSError as error:
             raise WorkflowError(
                 f"the run can't be kept: {error.strerror or error}: {error.filename or ''}".rstrip(": ")
@@ -341,8 +347,8 @@ class WorkflowEngine:
             for name, result in kept.items():
                 state.record(name, executors[name].noted(result) if name in executors else result.output)
         progress = run.progress[prefix] = Progress()
-        guard = _Guard(limits, keeper)
-        runner = LocalRunner(
+        guard = Guard(limits, keeper)
+        runner = self._host.runner(
             stream,
             perform_one,
             plan.max_concurrent_steps,
@@ -396,22 +402,6 @@ class _Run:
                 break
             path = f"{path}.{inner}"
         return path
-
-
-class _Guard:
-    """Ends a run early: by its limits, or because what happens can't be written down."""
-
-    def __init__(self, limits: Limits, keeper: Keeper) -> None:
-        self._limits = limits
-        self._keeper = keeper
-
-    def before(self) -> Halt | None:
-        """Tell why a step may not start."""
-        return Halt.UNKEPT if self._keeper.broken is not None else self._limits.before()
-
-    def after(self) -> Halt | None:
-        """Tell why the run has to stop after a step ended."""
-        return Halt.UNKEPT if self._keeper.broken is not None else self._limits.after()
 
 
 class _Done(NamedTuple):

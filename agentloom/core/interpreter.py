@@ -69,17 +69,22 @@ async def interpret(
     """Run a plan on ``state``, which is changed; paths begin with ``prefix``.
 
     A layer reads the state as it stood when the layer began. What its steps give is merged when all of them have ended, in the order
-    of the file. ``limits`` says when the run's money or time is over; nothing starts then. ``kept`` are results of an earlier life of the
-    run, which the state holds already. ``progress`` is filled in as the run goes on, for whoever needs it when the run is cancelled.
+    of the file. ``limits`` says when the run's money or time is over; nothing starts then, but what is recorded already still counts.
+    ``kept`` are results of an earlier life of the run, which the state holds already. ``progress`` is filled in as the run goes on, for whoever needs it when the run is cancelled.
     """
     progress = progress or Progress()
     progress.results.update(
         {step.id: kept[step.id] for layer in plan.layers for step in layer if kept and step.id in kept}
     )
     for number, layer in enumerate(plan.layers, 1):
-        await _layer(number, layer, plan, progress, state, runner, executors, prefix, limits or Unlimited())
-        if progress.halt is not None:
-            break
+        if progress.halt is None:
+            await _layer(number, layer, plan, progress, state, runner, executors, prefix, limits or Unlimited())
+            continue
+        # It was halted sooner than in an earlier life: what that has paid for is no less done.
+        for step in layer:
+            known = None if step.id in progress.results else runner.recorded(prefix + step.id)
+            if known is not None:
+                progress.results[step.id] = _merge(step, known, plan, state, executors)
     return progress
 
 
@@ -107,15 +112,18 @@ async def _layer(
             progress.results[step.id] = StepResult(step.id, "skipped", error=skip.error, attempts=0)
             await runner.emit(StepSkipped(step=prefix + step.id, error=skip.error))
             continue
-        progress.halt = progress.halt or limits.before()
+        known = runner.recorded(prefix + step.id)
+        if known is None:
+            progress.halt = progress.halt or limits.before()
         if progress.halt is not None:
+            if known is not None:
+                arrived[step.id] = known
             continue
         executor = executors[step.type]
         # A path that the state is going to refuse anyway fails the step before it costs anything. Where a sibling may still change
         # what lies on the path, only the merge can tell.
         refused = None if step.id in overlapping else _refused(step, plan, state)
         if refused is not None or executor.decide is not None:
-            known = runner.recorded(prefix + step.id)
             if known is not None:
                 arrived[step.id] = known
                 continue
@@ -152,6 +160,9 @@ async def _layer(
             raise
         if any(op.step.id not in arrived for op in batch):
             progress.halt = progress.halt or limits.before()
+    elif batch:
+        known_ones = ((op, runner.recorded(op.path)) for op in batch)
+        arrived.update({op.step.id: known for op, known in known_ones if known is not None})
     for step in layer:
         outcome = arrived.get(step.id)
         if outcome is None:

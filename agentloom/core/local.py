@@ -70,12 +70,15 @@ class LocalRunner:
 
     async def _perform(self, ops: Sequence[Op], settle: Settle) -> None:
         waiting: list[Op] = []
+        goes = True
         for op in ops:
             outcome = self._recorded.get(op.path)
             if outcome is None:
                 waiting.append(op)
-            elif settle(op, outcome) is not Verdict.GO:
-                return
+            else:
+                goes = settle(op, outcome) is Verdict.GO and goes
+        if not goes:
+            return
         self._drained = False
         waiting.sort(key=lambda op: op.path)
         workers = min(self._limit, len(waiting))

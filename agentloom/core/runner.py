@@ -83,8 +83,8 @@ class Runner(Protocol):
     """Performs batches.
 
     1. A batch comes in the order of the file; a runner may run it in any order, and at the same time.
-    2. Outcomes that are recorded already are settled before anything starts, and their operations don't run again.
-    3. ``settle`` is called once per outcome, in the order in which they arrive.
+    2. Outcomes that are recorded already are all settled before anything starts, and their operations don't run again.
+    3. ``settle`` is called once per outcome, in the order in which they arrive; recorded ones come first, whatever the verdict on one of them.
     4. After ``Verdict.STOP`` nothing starts, and what runs is cancelled without an outcome. After ``Verdict.DRAIN`` nothing starts.
     5. An operation that may not start any more, since money or time is over, has no outcome.
     6. ``perform`` returns when nothing of the batch is running any more.
