@@ -137,10 +137,10 @@ class ProviderGateway:
 
         async def call(entry: Registration) -> Response:
             provider, model = entry.provider, entry.wire_model(request.model)
-            lacks = provider.lacks(request)
+            sent = request if model == request.model else replace(request, model=model, asked_model=request.model)
+            lacks = provider.lacks(sent)
             if lacks is not None:
                 raise _cannot(provider.name, lacks)
-            sent = request if model == request.model else replace(request, model=model, asked_model=request.model)
             return await provider.complete(sent, deltas.put if request.stream else None)
 
         candidates = self._candidates(request.model, request.prefer)

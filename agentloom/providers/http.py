@@ -23,6 +23,7 @@ from anyio.lowlevel import current_token
 
 from agentloom import __version__
 from agentloom.errors import ProviderError, RateLimitError
+from agentloom.providers.ndjson import LineParser
 from agentloom.providers.secret import Secret, without_keys
 from agentloom.providers.sse import Event, EventParser
 from agentloom.records import record
@@ -125,14 +126,19 @@ class HttpClient:
 
     @asynccontextmanager
     async def stream(
-        self, url: str, payload: Mapping[str, Any], headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        payload: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+        *,
+        lines: bool = False,
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """Send JSON; inside the block, the server's events as they arrive.
+        """Send JSON; inside the block, the server's events as they arrive: server-sent events, or with ``lines`` one a line.
 
         A server that doesn't stream, and answers with one JSON text, is one event of that text.
         """
-        accept = {"Accept": "text/event-stream", **(headers or {})}
-        async with self._open(url, payload, accept) as response, aclosing(self._events(response)) as events:
+        accept = {"Accept": "application/x-ndjson" if lines else "text/event-stream", **(headers or {})}
+        async with self._open(url, payload, accept) as response, aclosing(self._events(response, lines)) as events:
             yield events
 
     async def close(self) -> None:
@@ -229,10 +235,12 @@ class HttpClient:
         except tuple(FAILURES) as error:
             raise self._failed(error, url) from error
 
-    async def _events(self, response: httpx.Response) -> AsyncGenerator[Event, None]:
+    async def _events(self, response: httpx.Response, lines: bool) -> AsyncGenerator[Event, None]:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         url = str(response.request.url)
-        parser = None if kind in ("application/json", "text/html") else EventParser()
+        parser: EventParser | LineParser | None = LineParser() if lines else EventParser()
+        if kind == "text/html" or (kind == "application/json" and not lines):
+            parser = None
         body = bytearray()
         deadline = anyio.current_time() + self._timeout
         async with aclosing(self._chunks(response)) as chunks:

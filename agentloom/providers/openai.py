@@ -1,28 +1,40 @@
-"""The OpenAI wire format (`/chat/completions`), spoken by `openai` and by every server behind `generic_openai`."""
+"""The OpenAI wire format (`/chat/completions`, `/embeddings`), spoken by `openai` and by every server behind `generic_openai`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
 import anyio
 
 from agentloom.errors import ProviderError
-from agentloom.providers.base import BaseProvider, Message, OnDelta, Request, Response, Usage
+from agentloom.providers.base import (
+    BaseProvider,
+    EmbeddingRequest,
+    EmbeddingResponse,
+    OnDelta,
+    Request,
+    Response,
+    Usage,
+)
 from agentloom.providers.http import DRAIN_SECONDS, MAX_REPLY_BYTES, HttpClient, endpoint
+from agentloom.providers.openai_reply import Malformed, Reply, first_choice, usage_of
+from agentloom.providers.openai_request import lacks, payload_of
 from agentloom.providers.pricing import PriceTable
 from agentloom.providers.secret import Secret
 from agentloom.providers.sse import Event
 from agentloom.providers.table import BY_NAME, ProviderSpec
+from agentloom.providers.vectors import batches_of, headers_of, plus, vector_of
 
-REASONING_MODELS = ("o1", "o3", "o4", "gpt-5")
-"""Models of OpenAI's own that take `max_completion_tokens` and refuse `max_tokens`."""
+log = logging.getLogger(__name__)
 
 
 class OpenAIProvider(BaseProvider):
     """A client of one server that speaks OpenAI's wire format. Connections are opened by the first call."""
+
+    embeds = True
 
     def __init__(
         self,
@@ -37,8 +49,11 @@ class OpenAIProvider(BaseProvider):
     ) -> None:
         self.name = name
         self._url = endpoint(base_url, "/chat/completions")
+        self._embeddings_url = endpoint(base_url, "/embeddings")
         self._spec = spec
+        self._own = spec.name == "openai"
         self._prices = prices or PriceTable()
+        self._warned: set[str] = set()
         self._http = HttpClient(
             name,
             headers={} if key is None else {"Authorization": f"Bearer {key.value}"},
@@ -56,19 +71,17 @@ class OpenAIProvider(BaseProvider):
 
     def lacks(self, request: Request) -> str | None:
         """Return what of a request can't be sent."""
-        # Left out, it would change the answer unseen.
-        for key in (*request.extra, *(["attachments"] if request.attachments else [])):
-            return f"`{key}` can't be sent to this provider yet"
-        return None
+        return lacks(request)
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Make one call; see ``Provider``."""
-        payload = self._payload(request)
+        payload = payload_of(request, self._own, self.name, self._warn_once)
         started = perf_counter()
         if request.stream:
             reply = await self._stream(payload, request.headers, started, on_delta)
         else:
             reply = self._whole(await self._http.post(self._url, payload, request.headers))
+        carried = reply.carried
         return Response(
             content="".join(reply.pieces),
             model=reply.model or request.model,
@@ -78,54 +91,90 @@ class OpenAIProvider(BaseProvider):
             finish_reason=reply.finish_reason,
             latency_ms=(perf_counter() - started) * 1000,
             time_to_first_token_ms=reply.first_ms,
+            tool_calls=reply.tool_calls(sum(len(turn.tool_calls) for turn in request.messages)),
+            reasoning=reply.reasoning,
+            carried={self.name: carried} if carried else {},
+        )
+
+    async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
+        """Turn texts into vectors, a hundred a call."""
+        started = perf_counter()
+        vectors: list[Sequence[float]] = []
+        usage, model = Usage(), request.model
+        for at, texts in enumerate(batches_of(request.inputs)):
+            payload: dict[str, Any] = {"model": request.model, "input": list(texts)}
+            if request.dimensions is not None:
+                payload["dimensions"] = request.dimensions
+            if self._own:
+                payload["encoding_format"] = "base64"  # a quarter of the digits
+            data = await self._http.post(self._embeddings_url, payload, headers_of(request, at))
+            self._raise_error_in(data)
+            vectors.extend(self._vectors(data, len(texts)))
+            model = data["model"] if isinstance(data.get("model"), str) and data["model"] else model
+            told = data.get("usage")
+            usage = plus(usage, usage_of(told)) if isinstance(told, Mapping) else usage
+        return EmbeddingResponse(
+            vectors,
+            model,
+            self.name,
+            usage,
+            self._prices.cost((request.model, model), usage),
+            (perf_counter() - started) * 1000,
         )
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.close()
 
-    def _payload(self, request: Request) -> dict[str, Any]:
-        payload: dict[str, Any] = {"model": request.model, "messages": [_message(turn) for turn in request.messages]}
-        if request.temperature is not None:
-            payload["temperature"] = request.temperature
-        if request.max_tokens is not None:
-            own = self._spec.name == "openai" and request.model.lower().startswith(REASONING_MODELS)
-            payload["max_completion_tokens" if own else "max_tokens"] = request.max_tokens
-        if request.stream:
-            payload["stream"] = True
-            payload["stream_options"] = {"include_usage": True}
-        return payload
+    def _warn_once(self, message: str) -> None:
+        """Log what a model doesn't take of a request, once for each way of saying it."""
+        if message not in self._warned:
+            self._warned.add(message)
+            log.warning("Provider '%s': %s", self.name, message)
 
-    def _whole(self, data: Mapping[str, Any]) -> _Reply:
+    def _vectors(self, data: Mapping[str, Any], wanted: int) -> list[list[float]]:
+        """Return the vectors in a reply, in the order of their texts."""
+        items = data.get("data")
+        if not isinstance(items, list):
+            raise self._http.error("the answer has no `data`")
+        found: dict[int, list[float]] = {}
+        for at, item in enumerate(items):
+            known = item if isinstance(item, Mapping) else {}
+            vector = vector_of(known.get("embedding"))
+            if vector is None:
+                raise self._http.error(f"the answer's `data[{at}].embedding` is no vector")
+            index = known.get("index")
+            found[index if type(index) is int else at] = vector
+        if sorted(found) != list(range(wanted)):
+            raise self._http.error(f"the answer has {len(found)} vectors for {wanted} texts")
+        return [found[at] for at in range(wanted)]
+
+    def _whole(self, data: Mapping[str, Any]) -> Reply:
         self._raise_error_in(data)
-        choice = _first_choice(data)
+        choice = first_choice(data)
         message = choice.get("message") if choice else None
         if choice is None or not isinstance(message, Mapping):
             raise self._http.error("the answer has no `choices[0].message`")
-        content = message.get("content")
-        if content is None:
-            content = message.get("refusal") or ""
-        if not isinstance(content, str):
-            raise self._http.error("the answer's `content` is not a text")
-        reply = _Reply(pieces=[content])
+        reply = Reply()
+        self._take(reply, message, "")
         reply.note(data, choice)
         return reply
 
     async def _stream(
         self, payload: Mapping[str, Any], headers: Mapping[str, str], started: float, on_delta: OnDelta | None
-    ) -> _Reply:
-        reply = _Reply()
+    ) -> Reply:
+        reply = Reply()
         async with self._http.stream(self._url, payload, headers) as events:
             async for event in events:
                 if event.data.strip() == "[DONE]":
                     reply.done = True
                     break
-                for piece in self._pieces_of(event, reply):
+                text = self._text_of(event, reply)
+                if text:
                     if reply.first_ms is None:
                         reply.first_ms = (perf_counter() - started) * 1000
-                    reply.pieces.append(piece)
                     if on_delta is not None:
-                        await on_delta(piece)
+                        await on_delta(text)
             with anyio.move_on_after(DRAIN_SECONDS):
                 async for _ in events:
                     pass  # read to the end, so that the connection can be used again
@@ -133,8 +182,8 @@ class OpenAIProvider(BaseProvider):
             raise self._broke_off()
         return reply
 
-    def _pieces_of(self, event: Event, reply: _Reply) -> list[str]:
-        """Return the text in one event, and note what else it says."""
+    def _text_of(self, event: Event, reply: Reply) -> str:
+        """Take what one event says; return its text."""
         try:
             data = self._http.json_object(event.data)
         except ProviderError:
@@ -142,22 +191,20 @@ class OpenAIProvider(BaseProvider):
                 raise
             raise self._broke_off() from None
         self._raise_error_in(data)
-        choice = _first_choice(data)
-        if choice is None:
-            reply.note(data, {})
-            return []
-        if isinstance(choice.get("message"), Mapping):
-            # The server ignored `stream` and sent the whole answer.
-            whole = self._whole(data)
-            reply.note(data, choice)
-            reply.done = True
-            return [piece for piece in whole.pieces if piece]
+        choice = first_choice(data) or {}
         reply.note(data, choice)
-        delta = choice.get("delta")
-        content = delta.get("content") or delta.get("refusal") if isinstance(delta, Mapping) else None
-        if content is not None and not isinstance(content, str):
-            raise self._http.error("the answer's `delta.content` is not a text")
-        return [content] if content else []
+        delta, message = choice.get("delta"), choice.get("message")
+        if isinstance(message, Mapping):
+            # The server ignored `stream` and sent the whole answer.
+            reply.done = True
+            return self._take(reply, message, "")
+        return self._take(reply, delta, "delta.") if isinstance(delta, Mapping) else ""
+
+    def _take(self, reply: Reply, message: Mapping[str, Any], where: str) -> str:
+        try:
+            return reply.take(message, where)
+        except Malformed as error:
+            raise self._http.error(str(error)) from None
 
     def _raise_error_in(self, data: Mapping[str, Any]) -> None:
         """Raise the error that a server reports inside an answer that began well."""
@@ -173,55 +220,3 @@ class OpenAIProvider(BaseProvider):
 
     def _broke_off(self) -> ProviderError:
         return self._http.error("the answer broke off before its end")
-
-
-@dataclass(slots=True)
-class _Reply:
-    """What has arrived of one answer."""
-
-    pieces: list[str] = field(default_factory=list)
-    model: str | None = None
-    finish_reason: str | None = None
-    usage: Usage = field(default_factory=Usage)
-    first_ms: float | None = None
-    done: bool = False
-
-    def note(self, data: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
-        """Take model, finish reason and usage from an answer or a part of one, where they stand in it."""
-        model, reason, usage = data.get("model"), choice.get("finish_reason"), data.get("usage")
-        if isinstance(model, str) and model:
-            self.model = model
-        if isinstance(reason, str):
-            self.finish_reason = reason
-        if isinstance(usage, Mapping):
-            self.usage = _usage(usage)
-
-
-def _first_choice(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    choices = data.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, Mapping) else None
-
-
-def _message(turn: Message) -> dict[str, Any]:
-    data: dict[str, Any] = {"role": turn.role, "content": turn.content}
-    if turn.name is not None:
-        data["name"] = turn.name
-    return data
-
-
-def _usage(data: Mapping[str, Any]) -> Usage:
-    details = data.get("completion_tokens_details")
-    prompt, completion = _count(data, "prompt_tokens"), _count(data, "completion_tokens")
-    reasoning = _count(details, "reasoning_tokens") if isinstance(details, Mapping) else 0
-    total = _count(data, "total_tokens")
-    if reasoning and total == prompt + completion + reasoning:
-        completion += (
-            reasoning  # some servers count reasoning apart; here it is a part of the completion, as with OpenAI
-        )
-    return Usage(prompt, completion, total or prompt + completion, reasoning)
-
-
-def _count(data: Mapping[str, Any], key: str) -> int:
-    value = data.get(key)
-    return value if type(value) is int and value > 0 else 0

@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentloom.errors import UnsupportedFeature, UsageError, WorkflowError
+from agentloom.errors import UsageError, WorkflowError
 from agentloom.providers.base import Provider
 from agentloom.providers.gateway import (
     PRIORITY_CHOSEN,
@@ -66,8 +66,8 @@ def gateway_for(
     `mock` stands alone: nothing else is registered, so such a run never touches the network; ``responses`` is its recording, to which it
     keeps in every word if ``strict``. ``offline`` is for replays: nothing reaches out, webhooks included.
     Otherwise the providers of ``settings_providers``, or without any those that ``environ`` sets up. Keys are read from ``environ`` only.
-    Raises ``WorkflowError`` for an unknown provider and for a responses file that is missing or malformed, ``UnsupportedFeature`` when
-    the chosen provider isn't built yet, ``UsageError`` for settings, variables and price tables that can't be used.
+    Raises ``WorkflowError`` for an unknown provider and for a responses file that is missing or malformed, ``UsageError`` for
+    settings, variables and price tables that can't be used.
     """
     gateway = ProviderGateway(offline=offline)
     if config_provider == "mock":
@@ -106,8 +106,6 @@ def _check_chosen(name: str, settings: Mapping[str, Mapping[str, Any]]) -> None:
         near = closest(name, known)
         cure = f"did you mean `{near}`?" if near else "known are " + ", ".join(f"`{word}`" for word in PROVIDER_NAMES)
         raise WorkflowError(f"unknown provider `{name}`; {cure}")
-    if spec.module is None:
-        raise UnsupportedFeature(f"{_not_built(name)}; use {_built()}")
 
 
 def _plans_from_environ(chosen: str, environ: Mapping[str, str]) -> list[_Plan]:
@@ -170,9 +168,7 @@ def _register(
     if url is None and url_env is not None:
         url, url_name = environ.get(url_env, "").strip() or None, url_env
     missing = ""
-    if spec.module is None:
-        missing = _not_built(plan.name)
-    elif (spec.key_needed or (plan.key_env and plan.key_env != spec.key_env)) and key is None:
+    if (spec.key_needed or (plan.key_env and plan.key_env != spec.key_env)) and key is None:
         missing = f"set {plan.key_env} to use `{plan.name}`"
     elif url is None and spec.default_url is None:
         missing = f"set {url_env} to use `{plan.name}`"
@@ -205,7 +201,9 @@ def _build(plan: _Plan, address: str, key: Secret | None, prices: PriceTable) ->
         from agentloom.providers.google import GoogleProvider
 
         return GoogleProvider(address, key, name=plan.name, spec=plan.spec, prices=prices)
-    raise UnsupportedFeature(f"{_not_built(plan.name)}; use {_built()}")
+    from agentloom.providers.ollama import OllamaProvider
+
+    return OllamaProvider(address, key, name=plan.name)
 
 
 def base_url(url: str, name: str, bare_path: str = "") -> str:
@@ -238,15 +236,6 @@ def _key(name: str | None, environ: Mapping[str, str]) -> Secret | None:
     if not (value.isascii() and value.isprintable()) or " " in value:
         raise UsageError(f"`{name}` holds characters that no key has; set it again without spaces and line breaks")
     return Secret(value)
-
-
-def _not_built(name: str) -> str:
-    return f"provider `{name}` is not built into this version yet"
-
-
-def _built() -> str:
-    names = [f"`{spec.name}`" for spec in PROVIDERS if spec.module is not None]
-    return ", ".join(names[:-1]) + f" or {names[-1]}"
 
 
 @record()

@@ -1,6 +1,6 @@
 """The table of providers: what each is called, which models it serves, and which variables of the environment set it up.
 
-Importable without any client: analysis and editors ask it too. A provider whose ``module`` is None isn't built yet.
+Importable without any client: analysis and editors ask it too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ProviderSpec:
     """One provider. ``names`` are matched against a model's name as ``match`` says; times are in seconds.
 
     ``key_needed`` is true when the provider can't be used without the variable ``key_env``; ``default_url`` is None when the address
-    must be given. ``bare_path`` is added to an address that is only a host. ``module`` holds the client; None: not built yet.
+    must be given. ``bare_path`` is added to an address that is only a host. ``module`` holds the client.
     """
 
     name: str
@@ -29,7 +29,7 @@ class ProviderSpec:
     default_url: str | None = None
     bare_path: str = ""
     timeout: float = 60.0
-    module: str | None = None
+    module: str = ""
 
     def serves(self, model: str) -> bool:
         """Tell whether the provider takes a model of that name."""
@@ -71,7 +71,14 @@ PROVIDERS: tuple[ProviderSpec, ...] = (
         default_url="https://generativelanguage.googleapis.com",
         module="google",
     ),
-    ProviderSpec("ollama", "any", url_env="OLLAMA_BASE_URL", default_url="http://localhost:11434", timeout=120.0),
+    ProviderSpec(
+        "ollama",
+        "any",
+        url_env="OLLAMA_BASE_URL",
+        default_url="http://localhost:11434",
+        timeout=120.0,
+        module="ollama",
+    ),
     ProviderSpec(
         "generic_openai",
         "any",

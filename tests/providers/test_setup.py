@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agentloom.errors import AgentLoomError, ProviderError, UnsupportedFeature, UsageError, WorkflowError
+from agentloom.errors import AgentLoomError, ProviderError, UsageError, WorkflowError
 from agentloom.providers.base import Message, Request
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.setup import base_url, gateway_for
@@ -103,16 +103,6 @@ def test_a_chosen_provider_that_is_not_available_is_told(caplog: pytest.LogCaptu
     """When another one will answer instead, nobody should be surprised."""
     assert names(gateway_for("openai", GENERIC)) == ["generic_openai"]
     assert caplog.messages == ["Provider 'openai' is not available: set OPENAI_API_KEY to use `openai`"]
-
-
-@pytest.mark.parametrize("name", ["ollama"])
-def test_a_chosen_provider_that_is_not_built_yet_is_refused(name: str) -> None:
-    """A clear word instead of another provider's answer."""
-    with pytest.raises(UnsupportedFeature) as caught:
-        gateway_for(name, {"ANTHROPIC_API_KEY": "x", "GOOGLE_API_KEY": "x"})
-    assert str(caught.value) == (
-        f"provider `{name}` is not built into this version yet; use `openai`, `anthropic`, `google`, `generic_openai` or `mock`"
-    )
 
 
 @pytest.mark.parametrize(

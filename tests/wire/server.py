@@ -1,8 +1,8 @@
-"""A loopback server that speaks OpenAI's wire format, and speaks it badly when asked to.
+"""A loopback server that speaks a vendor's wire format, OpenAI's by default, and speaks it badly when asked to.
 
 By hand: ``python tests/wire/server.py --port 8901 --mode stream --pause 0.05``, then
 ``OPENAI_BASE_URL=http://127.0.0.1:8901 OPENAI_API_KEY=any agentloom run …``. In tests: ``with WireServer("503", "ok") as server``;
-each request takes the next mode, the last one stays. Strict about requests: whatever the wire format doesn't know is a 400.
+each request takes the next mode, the last one stays; ``says`` is what the model says, one reply a request. Strict about requests: whatever the wire format doesn't know is a 400.
 """
 
 from __future__ import annotations
@@ -13,51 +13,39 @@ import gzip
 import json
 import socket
 import struct
+import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
-REPLY = "Grüße 👋 from the wire.\nSecond line, “quoted”."
-KEY = "sk-test-0123456789abcdef"
-BODY_FIELDS: Mapping[str, type | tuple[type, ...]] = {
-    "model": str,
-    "messages": list,
-    "temperature": (int, float),
-    "max_tokens": int,
-    "max_completion_tokens": int,
-    "stream": bool,
-    "stream_options": dict,
-}
-MESSAGE_FIELDS = {"role", "content", "name"}
-ROLES = {"system", "user", "assistant", "tool"}
+if __name__ == "__main__":  # by hand: the folder of the tests isn't on the path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.wire.formats import KEY, REPLY, Format, Received, Refused, Say
+from tests.wire.ollama_format import OllamaFormat
+from tests.wire.openai_format import OpenAIFormat
 
-@dataclass(frozen=True)
-class Received:
-    """One request as it came in. Header names are in lower case; ``connection`` counts from 1."""
+__all__ = [
+    "KEY",
+    "MODES",
+    "OLLAMA",
+    "OPENAI",
+    "REPLY",
+    "Received",
+    "Refused",
+    "Say",
+    "WireServer",
+    "body_of",
+    "events_of",
+]
 
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-    connection: int
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The body, parsed."""
-        return json.loads(self.body)
-
-
-class Refused(Exception):
-    """The request is not of the wire format."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+OPENAI: Format = OpenAIFormat()
+OLLAMA: Format = OllamaFormat()
 
 
 @dataclass
@@ -68,12 +56,13 @@ class Exchange:
     request: dict[str, Any]
     writer: asyncio.StreamWriter
     server: WireServer
+    turn: int = 0
     chunked: bool = False
     complete: bool = False
 
     @property
     def streams(self) -> bool:
-        return bool(self.request.get("stream"))
+        return self.server.format.streams(self.request)
 
     def write(self, data: bytes) -> None:
         """Send bytes of the body, in a chunk of their own where the body is chunked."""
@@ -114,54 +103,40 @@ class Exchange:
         """Wait until the test lets go, or the server stops."""
         await self.server.gate.wait()
 
+    @property
+    def first(self) -> int:
+        """The number of the event with the first words."""
+        return self.server.format.first
+
+    def half(self) -> bytes:
+        """Return the first words, and the beginning of the event after them."""
+        first, then = self.frames()[self.first : self.first + 2]
+        return first + then[:36]
+
+    @property
+    def say(self) -> Say:
+        """What the model says this time."""
+        says = self.server.says
+        return says[min(self.turn, len(says) - 1)] if says else Say(self.server.reply)
+
     def completion(self) -> bytes:
         """Return the whole reply as JSON."""
-        message = {"role": "assistant", "content": self.server.reply, "refusal": None}
-        data = {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": self.request["model"] + "-2024-07-18",
-            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
-            "usage": self.usage(),
-        }
+        data = self.server.format.whole(self.received, self.request, self.say)
         return json.dumps(data, ensure_ascii=False).encode()
 
-    def usage(self) -> dict[str, Any]:
-        """Return plausible counts: one token a word."""
-        prompt = sum(len(str(message.get("content")).split()) for message in self.request["messages"])
-        completion = len(self.server.reply.split())
-        return {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-            "completion_tokens_details": {"reasoning_tokens": 1},
-        }
+    def frames(self) -> list[bytes]:
+        """Return a streamed reply, event by event."""
+        return self.server.format.frames(self.request, self.say)
 
-    def events(self) -> list[str]:
-        """Return the data of a streamed reply's events: a role, two words at a time, the reason, the usage; not `[DONE]`."""
-        base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": self.request["model"] + "-2024-07-18"}
-
-        def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
-            return {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}], "usage": None}
-
-        text = self.server.reply
-        pieces = [text[at : at + 8] for at in range(0, len(text), 8)]
-        parts = [
-            chunk({"role": "assistant", "content": ""}),
-            *(chunk({"content": piece}) for piece in pieces),
-            chunk({}, "stop"),
-        ]
-        if (self.request.get("stream_options") or {}).get("include_usage"):
-            parts.append({**base, "choices": [], "usage": self.usage()})
-        return [json.dumps(part, ensure_ascii=False) for part in parts]
+    def frame(self, data: str) -> bytes:
+        """Return one event of that data."""
+        return self.server.format.frame(data)
 
     def start_events(self) -> None:
-        self.head(200, {"Content-Type": "text/event-stream; charset=utf-8"})
+        self.head(200, {"Content-Type": self.server.format.stream_type})
 
 
 Mode = Callable[[Exchange], Any]
-EVENT_STREAM = {"Content-Type": "text/event-stream"}
 
 
 async def ok(exchange: Exchange) -> None:
@@ -179,10 +154,10 @@ async def stream(exchange: Exchange) -> None:
     if not exchange.streams:
         raise Refused(400, "this server only streams: set `stream`")
     exchange.start_events()
-    for data in [*exchange.events(), "[DONE]"]:
+    for frame in exchange.frames():
         if exchange.server.pause:
             await asyncio.sleep(exchange.server.pause)
-        await exchange.send(f"data: {data}\n\n".encode())
+        await exchange.send(frame)
     await exchange.end()
 
 
@@ -190,7 +165,7 @@ async def bytewise(exchange: Exchange) -> None:
     """Send every byte of the body as a chunk of its own."""
     if exchange.streams:
         exchange.start_events()
-        body = "".join(f"data: {data}\n\n" for data in [*exchange.events(), "[DONE]"]).encode()
+        body = b"".join(exchange.frames())
     else:
         exchange.head(200, {"Content-Type": "application/json"})
         body = exchange.completion()
@@ -203,9 +178,8 @@ async def gzipped(exchange: Exchange) -> None:
     """Compress, in two chunks that know nothing of events."""
     if "gzip" not in exchange.received.headers.get("accept-encoding", ""):
         raise Refused(400, "the client doesn't accept gzip")
-    kind = "text/event-stream" if exchange.streams else "application/json"
-    text = "".join(f"data: {data}\n\n" for data in [*exchange.events(), "[DONE]"]).encode()
-    packed = gzip.compress(text if exchange.streams else exchange.completion())
+    kind = exchange.server.format.stream_type if exchange.streams else "application/json"
+    packed = gzip.compress(b"".join(exchange.frames()) if exchange.streams else exchange.completion())
     exchange.head(200, {"Content-Type": kind, "Content-Encoding": "gzip"})
     await exchange.send(packed[:37])
     await exchange.send(packed[37:])
@@ -221,7 +195,8 @@ async def odd_stream(exchange: Exchange) -> None:
     """Stream with everything the format allows: byte order mark, CRLF and CR, comments, names, ids, data over several lines."""
     exchange.start_events()
     await exchange.send("\ufeff: welcome\r\nretry: 1000\r\n\r\n".encode())
-    for at, data in enumerate([*exchange.events(), "[DONE]"]):
+    for at, frame in enumerate(exchange.frames()):
+        data = frame.decode().removeprefix("data: ").strip()
         spread = data.replace('"choices"', '\n"choices"')
         lines = [f"id: {at}", "event: chunk", *(f"data:{line}" for line in spread.split("\n")), ": ping", "unknown"]
         await exchange.send(("\r\n", "\n", "\r")[at % 3].join([*lines, "", ""]).encode())
@@ -231,37 +206,35 @@ async def odd_stream(exchange: Exchange) -> None:
 async def no_done(exchange: Exchange) -> None:
     """Stream without `[DONE]`, and without the last empty line."""
     exchange.start_events()
-    await exchange.send("\n\n".join(f"data: {data}" for data in exchange.events()).encode())
+    await exchange.send(b"".join(exchange.frames()[:-1]).rstrip(b"\n"))
     await exchange.end()
 
 
 async def cut_event(exchange: Exchange) -> None:
     """End the stream inside an event, with a proper end of the body."""
     exchange.start_events()
-    events = exchange.events()
-    await exchange.send(f"data: {events[0]}\n\ndata: {events[1]}\n\ndata: {events[2][:30]}".encode())
+    await exchange.send(b"".join(exchange.frames()[: exchange.first]) + exchange.half())
     await exchange.end()
 
 
 async def cut_between_events(exchange: Exchange) -> None:
     """End the stream after an event, without a reason and without `[DONE]`."""
     exchange.start_events()
-    await exchange.send(f"data: {exchange.events()[1]}\n\n".encode())
+    await exchange.send(exchange.frames()[exchange.first])
     await exchange.end()
 
 
 async def cut_connection(exchange: Exchange) -> None:
     """Close the connection inside an event."""
     exchange.start_events()
-    events = exchange.events()
-    await exchange.send(f"data: {events[1]}\n\ndata: {events[2][:30]}".encode())
+    await exchange.send(exchange.half())
 
 
 async def cut_character(exchange: Exchange) -> None:
     """Close the connection inside a character."""
     exchange.start_events()
-    event = f"data: {exchange.events()[1]}".encode()
-    await exchange.send(b"data: " + exchange.events()[1].encode() + b"\n\n")
+    event = exchange.frames()[exchange.first]
+    await exchange.send(event)
     await exchange.send(event[: event.index("ü".encode()) + 1])
 
 
@@ -280,7 +253,7 @@ async def reset(exchange: Exchange) -> None:
 async def reset_stream(exchange: Exchange) -> None:
     """Reset the connection after the first words, once the test has seen them."""
     exchange.start_events()
-    await exchange.send(f"data: {exchange.events()[1]}\n\n".encode())
+    await exchange.send(exchange.frames()[exchange.first])
     await exchange.held()
     exchange.abort()
 
@@ -298,7 +271,7 @@ async def malformed(exchange: Exchange) -> None:
     """Answer with JSON that isn't; streamed: inside an event."""
     if exchange.streams:
         exchange.start_events()
-        await exchange.send(f'data: {exchange.events()[1]}\n\ndata: {{"choices": [}}\n\n'.encode())
+        await exchange.send(exchange.frames()[exchange.first] + exchange.frame('{"choices": [}'))
         await exchange.end()
     else:
         await exchange.whole(200, exchange.completion().replace(b":", b"=", 1))
@@ -318,7 +291,7 @@ def events_of(*data: str) -> Mode:
 
     async def mode(exchange: Exchange) -> None:
         exchange.start_events()
-        await exchange.send("".join(f"data: {item}\n\n" for item in data).encode())
+        await exchange.send(b"".join(map(exchange.frame, data)))
         await exchange.end()
 
     return mode
@@ -342,19 +315,19 @@ async def slow_body(exchange: Exchange) -> None:
 async def slow_stream(exchange: Exchange) -> None:
     """Send the first words; the rest once the test lets go."""
     exchange.start_events()
-    first, *rest = [*exchange.events()[1:], "[DONE]"]
-    await exchange.send(f"data: {first}\n\n".encode())
+    first, *rest = exchange.frames()[exchange.first :]
+    await exchange.send(first)
     await exchange.held()
-    for data in rest:
-        await exchange.send(f"data: {data}\n\n".encode())
+    for frame in rest:
+        await exchange.send(frame)
     await exchange.end()
 
 
 async def lingering(exchange: Exchange) -> None:
     """Stream to the end, and then keep the connection open without ending the body."""
     exchange.start_events()
-    for data in [*exchange.events(), "[DONE]"]:
-        await exchange.send(f"data: {data}\n\n".encode())
+    for frame in exchange.frames():
+        await exchange.send(frame)
     await exchange.held()
     await exchange.end()
 
@@ -369,8 +342,9 @@ async def drip(exchange: Exchange) -> None:
 
 async def huge(exchange: Exchange) -> None:
     """Answer with a text of 64 MB, or until the client has had enough."""
-    exchange.head(200, EVENT_STREAM if exchange.streams else {"Content-Type": "application/json"})
-    await exchange.send(b'data: {"x": "' if exchange.streams else b'{"x": "')
+    kind = exchange.server.format.stream_type if exchange.streams else "application/json"
+    exchange.head(200, {"Content-Type": kind})
+    await exchange.send(exchange.frame('{"x": "').rstrip(b"\n") if exchange.streams else b'{"x": "')
     for _ in range(1024):
         await exchange.send(b"x" * 65536)
     await exchange.send(b'"}\n\n')
@@ -415,8 +389,8 @@ def status(code: int, after: str = "") -> Mode:
             )
         elif after:
             headers = {"Retry-After": after}
-        error = {"message": f"refused with {code}", "type": "test_error", "param": None, "code": f"code_{code}"}
-        await exchange.whole(code, json.dumps({"error": error}).encode(), **headers)
+        error = exchange.server.format.error(code, f"refused with {code}", f"code_{code}")
+        await exchange.whole(code, json.dumps(error).encode(), **headers)
 
     return mode
 
@@ -488,6 +462,8 @@ class WireServer:
         pause: float = 0.0,
         port: int = 0,
         own: bool = True,
+        format: Format = OPENAI,
+        says: Sequence[Say] = (),
     ) -> None:
         self.modes = [mode_named(mode) if isinstance(mode, str) else mode for mode in modes or ("ok",)]
         self.key = key
@@ -495,6 +471,8 @@ class WireServer:
         self.pause = pause
         self.port = port
         self.own = own
+        self.format = format
+        self.says = list(says)
         self.requests: list[Received] = []
         self.connections = 0
         self.crashes: list[BaseException] = []
@@ -513,7 +491,7 @@ class WireServer:
     @property
     def url(self) -> str:
         """The base address."""
-        return f"{self.host}/v1"
+        return f"{self.host}/v1" if self.format is OPENAI else self.host
 
     def __enter__(self) -> WireServer:
         self._thread.start()
@@ -584,13 +562,13 @@ class WireServer:
                     self.requests.append(received)
                     turn = len(self.requests) - 1
                     self._arrived.notify_all()
-                exchange = Exchange(received, {}, writer, self)
+                exchange = Exchange(received, {}, writer, self, turn)
                 try:
-                    exchange.request = check(received, self.key, own=self.own)
+                    exchange.request = self.format.check(received, self.key, own=self.own)
                     await self.modes[min(turn, len(self.modes) - 1)](exchange)
                 except Refused as refused:
-                    error = {"message": str(refused), "type": "invalid_request_error", "param": None, "code": None}
-                    await exchange.whole(refused.status, json.dumps({"error": error}).encode())
+                    error = self.format.error(refused.status, str(refused))
+                    await exchange.whole(refused.status, json.dumps(error).encode())
                 if not exchange.complete:
                     return
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -611,46 +589,6 @@ async def _requests(reader: asyncio.StreamReader, number: int) -> AsyncIterator[
             headers[name.strip().lower()] = value.strip()
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         yield Received(method, path, headers, body, number)
-
-
-def check(received: Received, key: str | None, *, own: bool) -> dict[str, Any]:
-    """Return the request's JSON. Raises ``Refused`` for whatever the wire format doesn't know; ``own``: for OpenAI's own models."""
-    path = received.path.partition("?")[0]
-    if path != "/v1/chat/completions":
-        raise Refused(404, f"Invalid URL ({received.method} {received.path})")
-    if received.method != "POST":
-        raise Refused(405, "Only POST is allowed")
-    if key is not None and received.headers.get("authorization") != f"Bearer {key}":
-        raise Refused(401, "Incorrect API key provided")
-    if received.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise Refused(400, "Content-Type must be application/json")
-    try:
-        body = json.loads(received.body)
-    except ValueError:
-        raise Refused(400, "We could not parse the JSON body of your request") from None
-    if not isinstance(body, dict):
-        raise Refused(400, "The body must be an object")
-    for name, value in body.items():
-        wanted = BODY_FIELDS.get(name)
-        if wanted is None:
-            raise Refused(400, f"Unrecognized request argument supplied: {name}")
-        if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            raise Refused(400, f"Invalid type for '{name}'")
-    for name in ("model", "messages"):
-        if not body.get(name):
-            raise Refused(400, f"Missing required parameter: '{name}'")
-    for at, message in enumerate(body["messages"]):
-        if not isinstance(message, dict) or not {"role", "content"} <= set(message) <= MESSAGE_FIELDS:
-            raise Refused(400, f"Invalid fields in 'messages[{at}]'")
-        if message["role"] not in ROLES or not isinstance(message["content"], str):
-            raise Refused(400, f"Invalid value in 'messages[{at}]'")
-    if not 0 <= body.get("temperature", 0) <= 2 or body.get("max_tokens", 1) < 1:
-        raise Refused(400, "A number is out of range")
-    if "stream_options" in body and not body.get("stream"):
-        raise Refused(400, "The 'stream_options' parameter is only allowed when 'stream' is enabled")
-    if own and "max_tokens" in body and body["model"].startswith(("o1", "o3", "o4", "gpt-5")):
-        raise Refused(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead")
-    return body
 
 
 def main() -> None:

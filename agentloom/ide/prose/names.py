@@ -61,8 +61,6 @@ def of_provider(name: str) -> Prose:
     variables = [v for v in (spec.key_env, spec.url_env) if v is not None]
     if variables:
         said.append(say("Set up by ", *listed(variables), "."))
-    if spec.module is None:
-        said.append(say("This version can't call it yet."))
     return tuple(said)
 
 
