@@ -5,14 +5,22 @@ import { explainCode } from './explain';
 import { chooseInterpreter, install } from './install';
 import { newWorkflow } from './newWorkflow';
 import type { Server } from './server/server';
+import type { GraphPanels } from './graph/panels';
+import { asArgument } from './runs/arguments';
+import { compareRuns, showJson } from './runs/show';
+import type { RunsSource } from './runs/source';
+import type { RunItem, RunsTree } from './runs/tree';
 
 export interface Parts {
   readonly server: Server;
   readonly documents: Documents;
   readonly log: vscode.LogOutputChannel;
+  readonly graphs: GraphPanels;
+  readonly source: RunsSource;
+  readonly tree: RunsTree;
 }
 
-export function registerCommands(context: vscode.ExtensionContext, { server, documents, log }: Parts): void {
+export function registerCommands(context: vscode.ExtensionContext, { server, documents, log, graphs, source, tree }: Parts): void {
   const commands: Record<string, (...given: never[]) => unknown> = {
     'agentloom.restartServer': () => server.restart(),
     'agentloom.showLog': () => {
@@ -27,6 +35,19 @@ export function registerCommands(context: vscode.ExtensionContext, { server, doc
     'agentloom.chooseInterpreter': chooseInterpreter,
     'agentloom.installServer': async () => {
       if (await install(log)) await server.restart();
+    },
+    'agentloom.showGraph': (...given: unknown[]) => {
+      const uri = asArgument(given).uri ?? vscode.window.activeTextEditor?.document.uri.toString();
+      if (uri === undefined) void vscode.window.showInformationMessage('Open a workflow first.');
+      else graphs.show(vscode.Uri.parse(uri));
+    },
+    'agentloom.refreshRuns': () => {
+      tree.refresh();
+    },
+    'agentloom.showRunAsJson': (item?: RunItem) => item && showJson(source, documents, item.run.runId, item.run.folder),
+    'agentloom.compareRuns': (_?: RunItem, chosen?: readonly RunItem[]) => compareRuns(source, documents, (chosen ?? tree.view.selection).map((one) => one.run)),
+    'agentloom.openWorkflowOfRun': async (item?: RunItem) => {
+      if (item?.run.uri) await vscode.window.showTextDocument(vscode.Uri.parse(item.run.uri));
     },
     'agentloom.menu': menu,
   };

@@ -1,20 +1,13 @@
 // The item in the status bar: how the server stands, and what runs.
 import * as vscode from 'vscode';
+import type { Ongoing } from './runs/ongoing';
 import type { Standing } from './server/server';
-
-/** What runs at the moment. */
-export interface Running {
-  readonly workflow: string;
-  /** Steps that are done, and all of them. */
-  readonly done: number;
-  readonly steps: number;
-  readonly cost: string;
-}
+import { money } from './words';
 
 export class StatusItem implements vscode.Disposable {
   readonly #item = vscode.window.createStatusBarItem('agentloom', vscode.StatusBarAlignment.Left, 1);
   #standing: Standing = { state: 'stopped' };
-  #running: readonly Running[] = [];
+  #running: readonly Ongoing[] = [];
 
   constructor() {
     this.#item.name = 'agentloom';
@@ -28,7 +21,7 @@ export class StatusItem implements vscode.Disposable {
     this.#draw();
   }
 
-  runs(running: readonly Running[]): void {
+  runs(running: readonly Ongoing[]): void {
     this.#running = running;
     this.#draw();
   }
@@ -46,11 +39,11 @@ export class StatusItem implements vscode.Disposable {
   }
 }
 
-function describe(standing: Standing, running: readonly Running[]): { text: string; tooltip: string; alarming: boolean } {
+function describe(standing: Standing, running: readonly Ongoing[]): { text: string; tooltip: string; alarming: boolean } {
   const [first] = running;
   if (first !== undefined) {
-    const text = running.length === 1 ? `step ${Math.min(first.done + 1, first.steps)}/${first.steps} · ${first.cost}` : `${running.length} runs`;
-    const tooltip = running.map((one) => `${one.workflow}: ${one.done} of ${one.steps} steps done, ${one.cost} so far`).join('\n');
+    const text = running.length === 1 ? `step ${Math.min(first.done + 1, first.steps)}/${first.steps} · ${money(first.costUsd)}` : `${running.length} runs`;
+    const tooltip = running.map((one) => `${one.workflow}: ${one.done} of ${one.steps} steps done, ${money(one.costUsd)} so far`).join('\n');
     return { text: `$(loading~spin) agentloom: ${text}`, tooltip, alarming: false };
   }
   switch (standing.state) {

@@ -17,7 +17,7 @@ MOST = 400_000
 """Bytes of the package; pictures of the README are not in it."""
 FOLDERS = {"dist", "media", "walkthrough"}
 KINDS = {".js", ".css", ".json", ".png", ".svg", ".md", ".txt"}
-OF_WINDOWS = {"server.path", "server.environment", "interpreter", "trace.server", "yaml.schema"}
+OF_WINDOWS = {"server.path", "server.environment", "interpreter", "trace.server", "yaml.schema", "graph.direction"}
 """Settings that are the extension's own."""
 BETWEEN_PROGRAMS = {"agentloom.graph", "run.events"}
 """What the extension asks of the server by itself."""
