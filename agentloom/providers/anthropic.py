@@ -16,6 +16,7 @@ from typing import Any
 from agentloom.providers.base import Attachment, Message, ReplyFormat, Request, ToolCall, Usage
 from agentloom.providers.http import MAX_REPLY_BYTES, endpoint
 from agentloom.providers.pricing import PriceTable
+from agentloom.providers.reading import count_of, read_arguments
 from agentloom.providers.schemas import Unspeakable, anthropic_schema
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, ProviderSpec
@@ -24,9 +25,7 @@ from agentloom.providers.wire import (
     Reply,
     Sent,
     WireProvider,
-    count,
     merged,
-    read_arguments,
     room_for,
     speakers,
     spoken,
@@ -268,12 +267,9 @@ class AnthropicProvider(WireProvider):
             reply.carried = {"model": request.model, "content": carried}
 
     def _call(self, block: dict[str, Any]) -> ToolCall:
-        fault = ""
-        if (pieces := block.pop("json", None)) is not None:
-            block["input"], fault = read_arguments("".join(pieces))
-        arguments = block.get("input")
-        if not isinstance(arguments, dict):
-            block["input"], arguments, fault = {}, {}, "the arguments are not a JSON object"
+        pieces = block.pop("json", None)
+        arguments, fault = read_arguments(block.get("input") if pieces is None else "".join(pieces))
+        block["input"] = arguments
         if not _text(block, "id") or not _text(block, "name"):
             raise self._http.error("the answer's `tool_use` has no `id` or no `name`")
         return ToolCall(block["id"], block["name"], arguments, fault)
@@ -383,10 +379,10 @@ def _note_usage(data: Any, reply: Reply) -> None:
         return
     known = reply.usage
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    prompt = sum(count(data, name) for name in names) or known.prompt_tokens
-    completion = count(data, "output_tokens") or known.completion_tokens
+    prompt = sum(count_of(data, name) for name in names) or known.prompt_tokens
+    completion = count_of(data, "output_tokens") or known.completion_tokens
     details = data.get("output_tokens_details")
-    thinking = count(details, "thinking_tokens") if isinstance(details, Mapping) else known.reasoning_tokens
+    thinking = count_of(details, "thinking_tokens") if isinstance(details, Mapping) else known.reasoning_tokens
     reply.usage = Usage(prompt, completion, prompt + completion, thinking)
 
 

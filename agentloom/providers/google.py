@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 from urllib.parse import quote
@@ -26,24 +26,22 @@ from agentloom.providers.base import (
 from agentloom.providers.http import MAX_REPLY_BYTES, endpoint
 from agentloom.providers.pricing import PriceTable
 from agentloom.providers.rates import tokens_of_texts
+from agentloom.providers.reading import count_of, read_arguments
 from agentloom.providers.schemas import Unspeakable, google_schema
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, ProviderSpec
+from agentloom.providers.vectors import batches_of, headers_of, vector_of
 from agentloom.providers.wire import (
     OPENING,
     Reply,
     Sent,
     WireProvider,
-    count,
     merged,
     room_for,
     speakers,
     spoken,
     with_room,
 )
-
-BATCH = 100
-"""The most texts that one call for embeddings takes."""
 
 STOPS = {
     "STOP": "stop",
@@ -101,16 +99,16 @@ class GoogleProvider(WireProvider):
         """Turn texts into vectors, up to a hundred a call. A server that tells no tokens is billed by the length of the texts."""
         started = perf_counter()
         name, url = self._resource(request.model), self._address(request.model, "batchEmbedContents")
-        vectors: list[list[float]] = []
+        vectors: list[Sequence[float]] = []
         tokens = 0
-        for at in range(0, len(request.inputs), BATCH):
-            texts = request.inputs[at : at + BATCH]
+        for at, texts in enumerate(batches_of(request.inputs) if request.inputs else ()):
             size = {} if request.dimensions is None else {"outputDimensionality": request.dimensions}
             asked = [{"model": name, "content": {"parts": [{"text": text}]}, **size} for text in texts]
-            data = await self._http.post(url, {"requests": asked}, request.headers)
+            data = await self._http.post(url, {"requests": asked}, headers_of(request, at))
+            self._raise_error_in(data)
             vectors.extend(self._vectors(data, len(texts)))
             usage = data.get("usageMetadata")
-            told = count(usage, "promptTokenCount") if isinstance(usage, Mapping) else 0
+            told = count_of(usage, "promptTokenCount") if isinstance(usage, Mapping) else 0
             tokens += told or tokens_of_texts(texts)
         total = Usage(tokens, 0, tokens)
         return EmbeddingResponse(
@@ -126,12 +124,8 @@ class GoogleProvider(WireProvider):
         found = data.get("embeddings")
         if not isinstance(found, list) or len(found) != wanted:
             raise self._http.error(f"the answer has no `embeddings` of {wanted} texts")
-        vectors = [each.get("values") if isinstance(each, Mapping) else None for each in found]
-        checked = [
-            [float(number) for number in vector]
-            for vector in vectors
-            if isinstance(vector, list) and vector and all(type(number) in (int, float) for number in vector)
-        ]
+        vectors = [vector_of(each.get("values") if isinstance(each, Mapping) else None) for each in found]
+        checked = [vector for vector in vectors if vector is not None]
         if len(checked) != wanted:
             raise self._http.error("the answer's `embeddings` are not all lists of numbers")
         return checked
@@ -242,13 +236,12 @@ class GoogleProvider(WireProvider):
             call = part.get("functionCall")
             if not isinstance(call, Mapping):
                 continue
-            name, told, arguments = call.get("name"), call.get("id"), call.get("args", {})
+            name, told = call.get("name"), call.get("id")
             if not isinstance(name, str) or not name:
                 raise self._http.error("the answer's `functionCall` has no `name`")
+            arguments, fault = read_arguments(call.get("args"))
             id_ = told if isinstance(told, str) and told else f"{OWN_ID}{before + len(reply.calls) + 1}"
-            is_object = isinstance(arguments, dict)
-            fault = "" if is_object else "the arguments are not a JSON object"
-            reply.calls.append(ToolCall(id_, name, arguments if is_object else {}, fault))
+            reply.calls.append(ToolCall(id_, name, arguments, fault))
         if reply.calls:
             if reply.finish_reason == "stop":
                 reply.finish_reason = "tool_calls"
@@ -360,7 +353,7 @@ def _note_usage(data: Any, reply: Reply) -> None:
     """Note the tokens, of which each event tells the sum so far. Thoughts are counted apart; here they are part of the reply."""
     if not isinstance(data, Mapping):
         return
-    thoughts = count(data, "thoughtsTokenCount")
-    prompt = count(data, "promptTokenCount") + count(data, "toolUsePromptTokenCount")
-    completion = count(data, "candidatesTokenCount") + thoughts
-    reply.usage = Usage(prompt, completion, count(data, "totalTokenCount") or prompt + completion, thoughts)
+    thoughts = count_of(data, "thoughtsTokenCount")
+    prompt = count_of(data, "promptTokenCount") + count_of(data, "toolUsePromptTokenCount")
+    completion = count_of(data, "candidatesTokenCount") + thoughts
+    reply.usage = Usage(prompt, completion, count_of(data, "totalTokenCount") or prompt + completion, thoughts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,23 +168,6 @@ class WireProvider(BaseProvider):
             import logging
 
             logging.getLogger(__name__).warning("Provider '%s': %s", self.name, message)
-
-
-def read_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Return the arguments of a tool call from their JSON, and what is wrong with it; no text at all is no arguments."""
-    if not text.strip():
-        return {}, ""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}, "the arguments are not JSON"
-    return (found, "") if isinstance(found, dict) else ({}, "the arguments are not a JSON object")
-
-
-def count(data: Mapping[str, Any], key: str) -> int:
-    """Return a number of tokens; 0 for what is none."""
-    value = data.get(key)
-    return value if type(value) is int and value > 0 else 0
 
 
 def room_for(reasoning: Reasoning) -> int:

@@ -26,11 +26,15 @@ from typing import Any
 if __name__ == "__main__":  # by hand: the folder of the tests isn't on the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.wire.anthropic_format import AnthropicFormat
 from tests.wire.formats import KEY, REPLY, Format, Received, Refused, Say
+from tests.wire.google_format import GoogleFormat
 from tests.wire.ollama_format import OllamaFormat
 from tests.wire.openai_format import OpenAIFormat
 
 __all__ = [
+    "ANTHROPIC",
+    "GOOGLE",
     "KEY",
     "MODES",
     "OLLAMA",
@@ -46,6 +50,8 @@ __all__ = [
 
 OPENAI: Format = OpenAIFormat()
 OLLAMA: Format = OllamaFormat()
+ANTHROPIC: Format = AnthropicFormat()
+GOOGLE: Format = GoogleFormat()
 
 
 @dataclass
@@ -108,10 +114,13 @@ class Exchange:
         """The number of the event with the first words."""
         return self.server.format.first
 
+    def beginning(self) -> bytes:
+        """Return a streamed reply as far as its first words."""
+        return b"".join(self.frames()[: self.first + 1])
+
     def half(self) -> bytes:
-        """Return the first words, and the beginning of the event after them."""
-        first, then = self.frames()[self.first : self.first + 2]
-        return first + then[:36]
+        """Return a streamed reply as far as its first words, and the beginning of the event after them."""
+        return self.beginning() + self.frames()[self.first + 1][:36]
 
     @property
     def say(self) -> Say:
@@ -213,14 +222,14 @@ async def no_done(exchange: Exchange) -> None:
 async def cut_event(exchange: Exchange) -> None:
     """End the stream inside an event, with a proper end of the body."""
     exchange.start_events()
-    await exchange.send(b"".join(exchange.frames()[: exchange.first]) + exchange.half())
+    await exchange.send(exchange.half())
     await exchange.end()
 
 
 async def cut_between_events(exchange: Exchange) -> None:
     """End the stream after an event, without a reason and without `[DONE]`."""
     exchange.start_events()
-    await exchange.send(exchange.frames()[exchange.first])
+    await exchange.send(exchange.beginning())
     await exchange.end()
 
 
@@ -234,7 +243,7 @@ async def cut_character(exchange: Exchange) -> None:
     """Close the connection inside a character."""
     exchange.start_events()
     event = exchange.frames()[exchange.first]
-    await exchange.send(event)
+    await exchange.send(exchange.beginning())
     await exchange.send(event[: event.index("ü".encode()) + 1])
 
 
@@ -253,7 +262,7 @@ async def reset(exchange: Exchange) -> None:
 async def reset_stream(exchange: Exchange) -> None:
     """Reset the connection after the first words, once the test has seen them."""
     exchange.start_events()
-    await exchange.send(exchange.frames()[exchange.first])
+    await exchange.send(exchange.beginning())
     await exchange.held()
     exchange.abort()
 
@@ -271,7 +280,7 @@ async def malformed(exchange: Exchange) -> None:
     """Answer with JSON that isn't; streamed: inside an event."""
     if exchange.streams:
         exchange.start_events()
-        await exchange.send(exchange.frames()[exchange.first] + exchange.frame('{"choices": [}'))
+        await exchange.send(exchange.beginning() + exchange.frame('{"choices": [}'))
         await exchange.end()
     else:
         await exchange.whole(200, exchange.completion().replace(b":", b"=", 1))
@@ -315,10 +324,9 @@ async def slow_body(exchange: Exchange) -> None:
 async def slow_stream(exchange: Exchange) -> None:
     """Send the first words; the rest once the test lets go."""
     exchange.start_events()
-    first, *rest = exchange.frames()[exchange.first :]
-    await exchange.send(first)
+    await exchange.send(exchange.beginning())
     await exchange.held()
-    for frame in rest:
+    for frame in exchange.frames()[exchange.first + 1 :]:
         await exchange.send(frame)
     await exchange.end()
 
@@ -344,7 +352,7 @@ async def huge(exchange: Exchange) -> None:
     """Answer with a text of 64 MB, or until the client has had enough."""
     kind = exchange.server.format.stream_type if exchange.streams else "application/json"
     exchange.head(200, {"Content-Type": kind})
-    await exchange.send(exchange.frame('{"x": "').rstrip(b"\n") if exchange.streams else b'{"x": "')
+    await exchange.send(exchange.frame('{"x": "').rstrip(b"\r\n") if exchange.streams else b'{"x": "')
     for _ in range(1024):
         await exchange.send(b"x" * 65536)
     await exchange.send(b'"}\n\n')
