@@ -7,10 +7,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
-from agentloom.analysis.settings import Settings
+from agentloom.analysis.settings import Settings, tool_problems
 from agentloom.files import read_bytes
 from agentloom.records import record
 from agentloom.syntax.decode import decode
+from agentloom.tools.catalogue import BUILTIN_TOOLS
 
 ReadText = Callable[[Path], str]
 
@@ -58,7 +59,8 @@ class Context:
     """The surroundings of one document. Never the working directory, the clock, the network or the environment.
 
     ``read_text`` reads open buffers first and the disk second; ``list_folder`` serves did-you-mean among neighbours, and
-    with ``is_folder`` completion of paths.
+    with ``is_folder`` completion of paths. ``tools_complete`` is false while it isn't known which other tools there are: a module that the
+    settings name can't be used, or wasn't looked at yet.
     """
 
     settings: Settings = Settings()
@@ -67,10 +69,27 @@ class Context:
     list_folder: Callable[[Path], Iterable[str]] = list_on_disk
     tools: Mapping[str, ToolLike] = field(default_factory=dict)
     is_folder: Callable[[Path], bool] = is_folder_on_disk
+    tools_complete: bool = True
 
     def path_of(self, uri: str) -> Path | None:
         """Return the file that a URI or a plain path names; None for untitled buffers and standard input."""
         return path_of(uri)
+
+
+def context_for(settings: Settings, read_text: ReadText = read_from_disk) -> Context:
+    """Return the context of a program that checks, or checks and runs: with the tools of the settings' modules.
+
+    What is wrong with a module is a problem of the settings.
+    """
+    if not settings.tools:
+        return Context(settings, read_text, tools=BUILTIN_TOOLS)
+    from agentloom.tools.learning import learned_once  # only for projects with tools of their own
+
+    learned = learned_once(settings.tools, settings.folder)
+    problems = (*settings.problems, *tool_problems(settings, learned.faults))
+    return Context(
+        settings._replace(problems=problems), read_text, tools=learned.tools, tools_complete=learned.complete
+    )
 
 
 def path_of(uri: str) -> Path | None:

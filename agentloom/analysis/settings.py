@@ -6,7 +6,7 @@ The command line and the language server use the same finder, so both see the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -187,6 +187,11 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
         path=path,
         problems=tuple(problems),
     )
+
+
+def tool_problems(settings: Settings, faults: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:
+    """Return the problems of settings that name modules which can't be used; each fault is a module and the reason."""
+    return tuple(problem_in(settings.path, why, "tools", module) for module, why in faults)
 
 
 def matches_glob(path: Path, settings: Settings) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from agentloom.analysis.analyze import analyze
 from agentloom.analysis.classify import classify
-from agentloom.analysis.context import Context, ReadText, read_from_disk
+from agentloom.analysis.context import Context, ReadText, context_for, read_from_disk
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.rules.registry import settings_problems
 from agentloom.analysis.settings import Settings, SettingsFinder
@@ -24,7 +24,6 @@ from agentloom.cli.repair import Repair, Unwritten, repair
 from agentloom.cli.report_json import diagnostic_json
 from agentloom.diagnostics import Diagnostic, Severity
 from agentloom.text import LineTable, Source
-from agentloom.tools.catalogue import BUILTIN_TOOLS
 
 BYTES_WORTH_A_PROCESS = 150_000
 """Less text than this is checked in one process: forking and collecting would take longer."""
@@ -86,6 +85,12 @@ class Checker:
         self.order = order
         self._finder = SettingsFinder()
         self._texts = Texts()
+
+    def learn(self, targets: Iterable[Target]) -> None:
+        """Learn the tools of all projects, before the work is divided among processes that would each do so."""
+        for target in targets:
+            if target.path:
+                context_of(self._settings(Path(os.path.abspath(target.path))))
 
     def check(self, target: Target) -> Outcome:
         """Read and analyse one file; a file that can't be checked doesn't stop the others."""
@@ -158,7 +163,7 @@ def source_of(text: str, path: Path | None) -> Source:
 
 def context_of(settings: Settings, read_text: ReadText = read_from_disk) -> Context:
     """Return what the command line knows besides the text."""
-    return Context(settings=settings, tools=BUILTIN_TOOLS, read_text=read_text)
+    return context_for(settings, read_text)
 
 
 class Texts:
@@ -228,6 +233,7 @@ def check_all(targets: Sequence[Target], order: Order) -> Iterator[Outcome]:
     """Yield the outcome of each file, in order; large sets are spread over the processors."""
     checker = Checker(order)
     if len(targets) > 1:
+        checker.learn(targets)
         collect_garbage()
         if _much(targets):
             from agentloom.cli.parallel import processors, spread  # only where it pays

@@ -29,7 +29,7 @@ def load(file: str, stdin_filename: str | None, kind: FileKind | None = None) ->
     except Unreadable as error:
         raise WorkflowError(f"{shown} can't be read: {error}") from error
     path = None if name is None else Path(os.path.abspath(name))
-    settings = find_settings(path or Path(os.path.abspath("stdin")))
-    if problems := settings_problems(settings):
+    context = context_of(find_settings(path or Path(os.path.abspath("stdin"))))
+    if problems := settings_problems(context.settings):
         raise UsageError("; ".join(problems))
-    return shown, analyze(source_of(read.text, path), context_of(settings), kind=kind, found=read.faults)
+    return shown, analyze(source_of(read.text, path), context, kind=kind, found=read.faults)

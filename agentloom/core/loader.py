@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentloom.analysis.analyze import analyze
-from agentloom.analysis.context import Context
+from agentloom.analysis.context import Context, context_for, path_of
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.settings import find_settings
 from agentloom.core.plain import plain
@@ -20,7 +20,6 @@ from agentloom.errors import WorkflowError
 from agentloom.files import read_bytes
 from agentloom.syntax.decode import decode
 from agentloom.text import Source
-from agentloom.tools.catalogue import BUILTIN_TOOLS
 
 # What JSON writes as it is and YAML doesn't take, or takes for a line break: C1 controls, line separators, marks, lone surrogates.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -29,7 +28,7 @@ _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 def load_workflow(path: str | os.PathLike[str], context: Context | None = None) -> WorkflowDocument:
     """Return the checked document of a file.
 
-    Without a ``context``, the settings are those that hold for the file, and the tools the built-in ones. Raises ``WorkflowError`` when
+    Without a ``context``, the settings are those that hold for the file, and the tools the built-in ones and those of the settings. Raises ``WorkflowError`` when
     the file can't be read, and ``InvalidWorkflow``, which carries the document, when it has errors.
     """
     file = Path(path)
@@ -49,7 +48,7 @@ def load_text(text: str, uri: str = "<text>", context: Context | None = None) ->
 
 
 def _load(text: str, uri: str, context: Context | None, found: Sequence[Finding] = ()) -> WorkflowDocument:
-    context = context or Context(settings=find_settings(Context().path_of(uri)), tools=BUILTIN_TOOLS)
+    context = context or context_for(find_settings(path_of(uri)))
     return accepted(analyze(Source(uri, text), context, kind="workflow", found=found))
 
 

@@ -6,9 +6,23 @@ pydantic is imported only when a tool's schema or arguments are first needed.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from agentloom.errors import UsageError, ValidationError
 from agentloom.records import record
@@ -69,6 +83,8 @@ class Signature:
         where = (
             name if len(location) == 1 or "anyOf" in schema else ".".join(part for part in location if part != "[key]")
         )
+        if kind in ("missing", "extra_forbidden") and where != name:
+            return f"argument `{where}` is missing" if kind == "missing" else f"unknown argument `{where}`"
         wanted = words_for(schema if where == name else {}, detail)
         return f"argument `{where}` must be {wanted}, not {_found(found, wanted)}"
 
@@ -82,7 +98,8 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
     names: dict[str, str] = {}
     is_open = False
     try:
-        hints = get_type_hints(_hinted(function), include_extras=True)
+        found = get_type_hints(_hinted(function), include_extras=True)
+        hints = {name: _described(hint) for name, hint in found.items()}
     except Exception as error:  # a hint may be any expression, and fail in any way
         raise UsageError(f"tool `{name}`: its type hints can't be read: {error}") from None
     for at, parameter in enumerate(inspect.signature(function).parameters.values()):
@@ -106,6 +123,35 @@ def signature_of(function: Callable[..., Any], name: str) -> Signature:
             f"tool `{name}`: its arguments can't be described in JSON Schema; use types that JSON can hold"
         ) from error
     return Signature(model, parameters, names, is_open)
+
+
+def _described(hint: Any) -> Any:
+    """Return a hint in which pydantic can read every `TypedDict`: those of the standard library only from Python 3.12 on."""
+    if sys.version_info >= (3, 12):
+        return hint
+    if is_typeddict(hint) and type(hint).__module__ == "typing":
+        import typing_extensions
+
+        known = {}
+        for name, inner in get_type_hints(hint, include_extras=True).items():
+            # `__required_keys__` knows nothing of marks that stand in texts, as all hints do in modules with postponed annotations.
+            marked = get_origin(inner) in (Required, NotRequired)
+            needed = get_origin(inner) is Required if marked else name in hint.__required_keys__
+            known[name] = _described(get_args(inner)[0] if marked else inner)
+            if not needed:
+                known[name] = typing_extensions.NotRequired[known[name]]
+        return typing_extensions.TypedDict(hint.__name__, known)  # type: ignore[operator]
+    inner = get_args(hint)
+    if get_origin(hint) in (None, Literal) or not inner:
+        return hint
+    changed = tuple(_described(part) if not isinstance(part, list) else part for part in inner)
+    if get_origin(hint) is Annotated:
+        return Annotated[(_described(inner[0]), *inner[1:])]
+    if all(one is other for one, other in zip(changed, inner, strict=True)):
+        return hint
+    if get_origin(hint) in (Union, UnionType):
+        return Union[changed]  # noqa: UP007 - made of what only the run knows
+    return get_origin(hint)[changed]
 
 
 def words_for(schema: Mapping[str, Any], detail: Mapping[str, Any] | None = None) -> str:

@@ -15,6 +15,7 @@ from agentloom.analysis.settings import matches_glob
 from agentloom.ide.last_run import LastRun
 from agentloom.text import LineTable, Source, Span
 from agentloom.tools.catalogue import BUILTIN_TOOLS
+from agentloom.tools.learning import Learned
 from agentloom_lsp import uris
 from agentloom_lsp.client import Client
 from agentloom_lsp.convert import Places
@@ -37,16 +38,17 @@ class Door(Protocol):
 class Memory:
     """What is kept from one check of a document to the next. For one check at a time.
 
-    ``cache`` is the analysis' own. The context stays the same object as long as the settings do, since the cache goes by it;
+    ``cache`` is the analysis' own. The context stays the same object as long as the settings and their tools do, since the cache goes by it;
     ``asked`` holds every file that was read or looked for meanwhile, ``listed`` every folder. ``readable`` is the last version
     without a syntax error.
     """
 
-    __slots__ = ("_context", "_workspace", "asked", "cache", "listed", "readable")
+    __slots__ = ("_context", "_learned", "_workspace", "asked", "cache", "listed", "readable")
 
     def __init__(self, workspace: Workspace, cache: Any) -> None:
         self._workspace = workspace
         self._context: Context | None = None
+        self._learned: Learned | None = None
         self.cache = cache
         self.asked: dict[Path, Stamp] = {}
         self.listed: dict[Path, Stamp] = {}
@@ -55,9 +57,12 @@ class Memory:
     def context(self, path: Path | None) -> Context:
         """Return the context to check a file in."""
         settings = self._workspace.settings(path)
-        if self._context is None or self._context.settings is not settings:
+        learned = self._workspace.own_tools.of(settings)
+        if self._context is None or self._context.settings is not settings or self._learned is not learned:
             self.asked, self.listed = {}, {}
-            self._context = Context(settings, self._read, self._exists, self._list, BUILTIN_TOOLS)
+            tools, complete = (BUILTIN_TOOLS, False) if learned is None else (learned.tools, learned.complete)
+            self._context = Context(settings, self._read, self._exists, self._list, tools, tools_complete=complete)
+            self._learned = learned
         return self._context
 
     def _read(self, path: Path) -> str:

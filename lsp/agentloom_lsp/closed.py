@@ -15,6 +15,7 @@ from agentloom.analysis.context import read_from_disk
 from agentloom.analysis.document import FileKind, WorkflowDocument
 from agentloom.analysis.settings import Settings
 from agentloom.text import Source
+from agentloom.tools.learning import Learned
 from agentloom_lsp.checking import Checked, Memory, Shown
 from agentloom_lsp.documents import Documents
 from agentloom_lsp.workspace import Stamp, Workspace
@@ -41,6 +42,7 @@ class _Known:
     """
 
     settings: Settings
+    learned: Learned | None
     stamps: dict[Path, Stamp]
     checked: Checked
     values: dict[Callable[..., Any], Any] = field(default_factory=dict)
@@ -138,7 +140,8 @@ class Closed:
     def _fresh(self, key: _Key) -> _Known | None:
         """Return what is known of a file if everything is still as it was then."""
         known = self._known.get(key)
-        if known is None or known.settings != self._workspace.settings(key.path):
+        settings = self._workspace.settings(key.path)
+        if known is None or known.settings != settings or known.learned is not self._workspace.own_tools.of(settings):
             return None
         changed = any(self._workspace.stamp(file) != stamp for file, stamp in known.stamps.items())
         return None if changed else known
@@ -148,6 +151,7 @@ class Closed:
     ) -> tuple[_Known | None, WorkflowDocument | None]:
         self._drop(key)
         settings, own = self._workspace.settings(key.path), self._workspace.stamp(key.path)
+        learned = self._workspace.own_tools.of(settings)
         try:
             source = Source(self._workspace.uri_of(key.path), read_from_disk(key.path))
         except (OSError, ValueError):
@@ -162,7 +166,7 @@ class Closed:
         stamps.update(memory.listed)
         stamps[key.path] = own
         small = replace(checked, source=Source(source.uri, ""), document=None)
-        known = self._known[key] = _Known(settings, stamps, small, values or {})
+        known = self._known[key] = _Known(settings, learned, stamps, small, values or {})
         return known, checked.document
 
     def _keep(self, key: _Key, kept: _Kept, passing: bool) -> None:

@@ -57,6 +57,7 @@ class Session:
         """The question about all files that still stands."""
         self.polled = False
         self.workspace = Workspace(self.documents, client.folders)
+        self.workspace.own_tools.told = self._other_tools
         self.worker = Worker(loop)
         self.scheduler: Scheduler[Checked] = Scheduler(
             clock=loop, prepare=self._prepare, submit=self._submit, deliver=self._deliver
@@ -105,6 +106,7 @@ class Session:
 
     def opened(self, uri: str, language_id: str, version: int, text: str) -> None:
         """Take a document in and check it."""
+        self.workspace.own_tools.look()  # a client that tells nothing of other files is there, too
         key = self.documents.open(uri, language_id, version, text)
         self.scheduler.closed(key)
         self.scheduler.opened(key)
@@ -144,9 +146,18 @@ class Session:
     def recheck_all(self) -> None:
         """Check all open documents again: settings changed."""
         self.workspace.forget_settings()
+        self.workspace.own_tools.look()
         self._recheck(key for key, _ in self.documents)
         self.elsewhere.look_at_settings()
         self.bell.ring()
+
+    def _other_tools(self) -> None:
+        self.loop.call_soon_threadsafe(self._tools_learned)
+
+    def _tools_learned(self) -> None:
+        """Check again whatever may name a tool: others are known now than before."""
+        self.reading(self.workspace.own_tools.files())
+        self.recheck_all()
 
     def refresh(self) -> None:
         """Have a client ask again for what depends on other files too, if it can be told to."""

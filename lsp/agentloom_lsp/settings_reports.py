@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from agentloom.analysis.context import read_from_disk
 from agentloom.analysis.rules.registry import settings_problems
-from agentloom.analysis.settings import Problem, Settings, read_settings_file
+from agentloom.analysis.settings import Problem, Settings, read_settings_file, tool_problems
 from agentloom.ide.settings_places import place_of
 from agentloom.text import LineTable
+from agentloom.tools.learning import Learned
 from agentloom_lsp.client import Client
 from agentloom_lsp.convert import Places
 from agentloom_lsp.reports import SOURCE, Report
@@ -20,10 +21,11 @@ ERROR = 1
 
 
 class Told(NamedTuple):
-    """What is wrong in one settings file, and the settings that say so; None when there are none any more."""
+    """What is wrong in one settings file, and the settings that say so, with their tools; None when there are none any more."""
 
     settings: Settings | None
     reports: tuple[Report, ...]
+    learned: Learned | None = None
 
 
 class Found(NamedTuple):
@@ -45,13 +47,18 @@ def settings_reports(workspace: Workspace, client: Client, before: Mapping[Path,
     found = dict.fromkeys(before, Told(None, ()))
     known_settings = workspace.known_settings()
     for settings in known_settings:
-        if settings.path is None or not (problems := settings_problems(settings)):
+        learned = workspace.own_tools.of(settings)
+        problems = (
+            *settings_problems(settings),
+            *tool_problems(settings, learned.faults if learned is not None else ()),
+        )
+        if settings.path is None or not problems:
             continue
         known = before.get(settings.path)
-        if known is not None and known.settings is settings:
+        if known is not None and known.settings is settings and known.learned is learned:
             found[settings.path] = known
         elif read_settings_file(settings.path) == settings:
-            found[settings.path] = Told(settings, _reports(settings.path, settings, problems, client))
+            found[settings.path] = Told(settings, _reports(settings.path, settings, problems, client), learned)
         elif known is not None:
             found[settings.path] = known  # the file has changed since: somebody is about to say so
     return Found(frozenset(settings.path for settings in known_settings), found)

@@ -70,6 +70,7 @@ def changed(session: Session, named: Iterable[Any]) -> None:
     """Files or folders were changed, made or removed: look again at everything that depends on them."""
     keys = {uris.key(uri) for uri in named if isinstance(uri, str)}
     session.workspace.forget_files()
+    session.workspace.own_tools.look()
     if any(_means_settings(session, key) for key in keys):
         session.recheck_all()
     else:

@@ -12,6 +12,7 @@ from agentloom.analysis.context import list_on_disk, path_of, read_from_disk
 from agentloom.analysis.settings import PROJECT_FILE, SETTINGS_FILE, Settings, SettingsFinder, matches_glob
 from agentloom_lsp import uris
 from agentloom_lsp.documents import Documents
+from agentloom_lsp.own_tools import OwnTools
 
 SUFFIXES = (".yaml", ".yml")
 SKIPPED_FOLDERS = ("node_modules",)
@@ -49,6 +50,7 @@ class Workspace:
         self._defaults = Settings()
         self.folders: tuple[str, ...] = tuple(folders)
         self._listed: _Listed | None = None
+        self.own_tools = OwnTools()
 
     def settings(self, path: Path | None) -> Settings:
         """Return the settings that hold for a file; the same object until they are forgotten."""

@@ -81,6 +81,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "click": ("agentloom.cli",),
     "rich": ("agentloom.cli",),
     "pydantic": ("agentloom.model", "agentloom.tools"),
+    "typing_extensions": ("agentloom.tools",),
     "jsonschema": ("agentloom.analysis.rules", "agentloom.tools"),
     "referencing": ("agentloom.tools",),
     "anyio": (

@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import threading
+import typing
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -93,6 +94,32 @@ def test_type_hints_become_json_schema(hint: Any, schema: dict[str, Any]) -> Non
         "additionalProperties": False,
     }
     jsonschema.Draft202012Validator.check_schema(parameters)
+
+
+class Mixed(typing.TypedDict, total=False):
+    deep: typing.Required[bool]
+    inner: Annotated[list[Inner] | None, "more"]
+
+
+class Inner(typing.TypedDict):
+    word: str
+    size: typing.NotRequired[int]
+
+
+def test_typed_dictionaries_of_the_standard_library() -> None:
+    """Also before Python 3.12, alone and inside other types; keys that need not be given, and those of another one."""
+
+    def function(x: dict[str, Mixed], y: tuple[Inner, ...] = ()) -> None: ...
+
+    found = tool("t")(function)
+    definitions = found.info.parameters["$defs"]
+    assert definitions["Mixed"]["required"] == ["deep"]
+    assert definitions["Inner"]["required"] == ["word"]
+    assert definitions["Inner"]["properties"]["size"] == {"type": "integer"}
+    good = {"x": {"a": {"deep": True, "inner": [{"word": "w"}]}}}
+    assert found.signature.check(good) == good
+    with pytest.raises(ValidationError, match=r"^argument `x\.a\.inner\.0\.word` is missing$"):
+        found.signature.check({"x": {"a": {"deep": True, "inner": [{"size": 1}]}}})
 
 
 @pytest.mark.parametrize("hint", [Colour, Point, Person, Options, list[Person]])

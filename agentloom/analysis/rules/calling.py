@@ -11,7 +11,7 @@ from agentloom.analysis.rules.places import key_at, node_at, renamed, span_at
 from agentloom.analysis.symbols import Occurrence
 from agentloom.analysis.values import suggest, undefined, valid_values
 from agentloom.diagnostics import Edit, Finding, Fix, Related
-from agentloom.language.arguments import find_references_deep
+from agentloom.language.paths import format_path
 from agentloom.similar import closest, slip_of
 from agentloom.syntax.values import find, find_key
 
@@ -22,8 +22,8 @@ _NAMING = {"tool": frozenset(("tool_name", "tools", "tool_choice")), "agent": fr
 def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
     """A step names a tool that isn't known.
 
-    The step would fail for good. Tools of one's own are registered in Python: where the settings name the modules that do so, only
-    slips of the pen are told, else each unknown name once.
+    The step would fail for good. Tools of one's own are those of the modules that the settings name; a Python program may register more.
+    Each unknown name is told once. Where a module can't be used, only slips of the pen are told.
 
     Correct the name, or name the module under `tools` in the settings.
     """
@@ -42,7 +42,7 @@ def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
                 f"tool `{place.name}` is not known; did you mean `{near}`?",
                 fixes=renamed(find(facts.node, _path(place.key)), near, base),
             )
-        elif not document.context.settings.tools and place.name not in told and not _is_described(facts, place):
+        elif document.context.tools_complete and place.name not in told and not _is_described(facts, place):
             told.add(place.name)
             cure = "correct the name, or name the module that registers it under `tools` in the settings"
             yield Finding("AL604", place.span.shift(base), f"tool `{place.name}` is not known; {cure}")
@@ -76,8 +76,8 @@ def bad_tool_arguments(document: WorkflowDocument) -> Iterator[Finding]:
 
     Correct the arguments as the message says.
     """
-    if document.context.settings.tools:
-        return  # modules of one's own may put another tool in the place of one that is known
+    if not document.context.tools_complete:
+        return  # a module that isn't known may put another tool in the place of one that is
     for step in document.steps:
         tool = document.context.tools.get(step.facts.text("tool_name") or "") if step.type == "tool" else None
         args = step.facts.data.get("tool_args")
@@ -109,31 +109,28 @@ def _arguments(step: Step, tool: str, args: dict[str, Any], schema: Any) -> Iter
         yield Finding(
             "AL605", step.place(where), f"`{tool}` needs {names}; add {'it' if len(missing) == 1 else 'them'}"
         )
+    if _only_texts(known) and all(isinstance(value, str) for value in args.values()):
+        return
+    from agentloom.analysis.rules.fitting import misfits  # only where more than texts are asked for or given
+
     for name, value in args.items():
-        wrong = _unfit(value, known.get(name, {}))
-        if wrong is not None:
-            near = closest(value, known[name]["enum"]) if isinstance(value, str) and "enum" in known[name] else None
-            node = node_at(facts, "tool_args", name)
+        for path, words in misfits(value, known.get(name), schema):
+            node = node_at(facts, "tool_args", name, *path)
+            choices = [choice for choice in known[name].get("enum", ()) if isinstance(choice, str)]
+            near = closest(value, choices) if isinstance(value, str) and choices else None
+            shown = format_path([name, *path])
             yield Finding(
                 "AL605",
-                step.place(span_at(facts, "tool_args", name)),
-                f"`{name}` of `{tool}` {wrong}",
+                step.place(span_at(facts, "tool_args", name, *path)),
+                f"`{shown}` of `{tool}` {words}",
                 fixes=renamed(node, near, step.base),
             )
 
 
-def _unfit(value: Any, schema: dict[str, Any]) -> str | None:
-    """Return what is wrong with a value that stands in the file; None when nothing is, or a template decides."""
-    if isinstance(value, str):
-        choices = schema.get("enum")
-        if choices and value not in choices and not find_references_deep(value):
-            return f"is one of {', '.join(f'`{choice}`' for choice in choices)}, not `{value}`"
-        return None
-    if isinstance(value, dict) and value.keys() == {"value", "template"}:
-        return None
-    if schema.get("type") == "string" and isinstance(value, (dict, list)):
-        return f"is a text, not a {'mapping' if isinstance(value, dict) else 'list'}"
-    return None
+def _only_texts(known: Any) -> bool:
+    return all(
+        isinstance(about, dict) and about.get("type") == "string" and "enum" not in about for about in known.values()
+    )
 
 
 def unknown_agent(document: WorkflowDocument) -> Iterator[Finding]:
