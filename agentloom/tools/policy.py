@@ -17,6 +17,9 @@ from agentloom.records import record
 from agentloom.tools.addresses import Reach
 from agentloom.tools.trees import READ, WRITE, Swapped, Unresolvable, inside, is_regular, open_real, real_path
 
+_LONGEST_SHOWN = 200
+"""Characters of a path that are shown: the last ones tell more."""
+
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", *(("SYSTEMROOT", "PATHEXT") if os.name == "nt" else ()))
 
 
@@ -208,4 +211,4 @@ def _shown(path: object) -> str:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else type(path).__name__
     text = text if isinstance(text, str) else "bytes"
     text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return text if len(text) <= _LONGEST_SHOWN else "…" + text[1 - _LONGEST_SHOWN :]
