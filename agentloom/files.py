@@ -126,6 +126,16 @@ def write_new(path: str | os.PathLike[str], data: bytes, mode: int = 0o666, sync
         raise
 
 
+def remove_unfinished(path: str | os.PathLike[str]) -> None:
+    """Remove what ``write_new`` has left beside a file in processes that were killed. Nobody else may be writing the file."""
+    folder, name = os.path.split(os.fspath(path))
+    with suppress(OSError):
+        for found in os.listdir(folder or "."):
+            if found.startswith(f".{name[:100]}.") and found.endswith(".tmp"):
+                with suppress(OSError):
+                    os.unlink(os.path.join(folder, found))
+
+
 def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Have the names in a folder written to the disk, where the system can do that."""
     if os.name == "nt":

@@ -35,6 +35,7 @@ VERSION = 1
 SUFFIX = ".journal"
 _TRIES = 5
 _PAUSE_SECONDS = 0.02
+_TRIES_OF_ORPHANS = 100
 
 JSON = Any
 
@@ -88,7 +89,7 @@ class Journal:
         """Write the first line, in the place of everything that is there. Raises ``OSError``; the journal is closed then."""
         try:
             os.ftruncate(self._handle, 0)
-            self._write({"kind": "run", "version": VERSION, **header})
+            self._write({"kind": "run", "version": VERSION, "pid": os.getpid(), **header})
             if self.broken is not None:
                 raise self.broken
             os.fsync(self._handle)
@@ -137,7 +138,7 @@ class Journal:
 
     def resumed(self, changes: Mapping[str, JSON]) -> None:
         """Note that the run goes on in this journal, and what is different from its first line."""
-        self._write({"kind": "resumed", **changes})
+        self._write({"kind": "resumed", "pid": os.getpid(), **changes})
 
     def end(self, status: str) -> None:
         """Note how the run ended."""
@@ -215,27 +216,53 @@ def _lock(handle: int, path: Path, tries: int = _TRIES) -> None:
     """Lock a file for this process; the system lets go when the process ends. Raises ``RunIsBusy``."""
     busy = RunIsBusy(f"run `{path.name.removesuffix(SUFFIX)}` is running in another process")
     try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            for left in reversed(range(tries)):  # who lists the runs holds each lock for a moment
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if not left:
-                        raise
-                    time.sleep(_PAUSE_SECONDS)
+        while not _locked(handle):
+            tries -= 1  # who lists the runs holds each lock for a moment
+            if (tries == 0 and not _owner_is_gone(path)) or tries < -_TRIES_OF_ORPHANS:
+                raise busy
+            time.sleep(_PAUSE_SECONDS)
         there = os.stat(path)
     except OSError:
         raise busy from None
     here = os.fstat(handle)
     if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):  # its owner has just finished, and removed it
         raise busy
+
+
+def _locked(handle: int) -> bool:
+    """Try to lock a file, and tell whether that worked."""
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _owner_is_gone(path: Path) -> bool:
+    """Tell whether the process that wrote a journal is gone, though its lock is held.
+
+    A process that it was just starting has a copy of everything until it becomes the program that it is to be; then it lets go.
+    """
+    try:
+        owner = read_journal(path).header.get("pid")
+    except (OSError, CheckpointSchemaError):
+        return False
+    if os.name == "nt" or not isinstance(owner, int) or isinstance(owner, bool) or owner <= 0:
+        return False
+    try:
+        os.kill(owner, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def is_running(path: Path) -> bool:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -331,3 +336,31 @@ def test_a_child_whose_attempt_failed_begins_anew_though_a_checkpoint_had_some_o
     result, provider = resumed(store, {"s.i": priced(0.25), "s.j": priced(0.25)})
     assert asked(provider) == ["s.i", "s.j"]
     assert (result.status, result.step_results["s"].cost_usd) == ("success", 0.5)
+
+
+def test_who_was_just_started_by_a_run_that_was_killed_holds_nobody_up(store: FileCheckpointer) -> None:
+    """A copy of the lock lives on for a moment in a process that was being started: the owner is gone, so that is waited for."""
+    kill(lambda: run(store, CHAIN, {"b": die}))
+    path = journal_of(store, "r")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(json.dumps({**json.loads(first), "pid": gone.pid}).encode() + b"\n" + b"".join(rest))
+    handle = os.open(path, os.O_RDWR)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    timer = threading.Timer(0.3, os.close, [handle])
+    timer.start()
+    try:
+        assert resumed(store)[0].status == "success"
+    finally:
+        timer.join()
+
+
+def test_unfinished_files_of_killed_processes_are_cleared_away(store: FileCheckpointer) -> None:
+    """A process that is killed while it writes a checkpoint leaves a file beside it."""
+    run_virtual(lambda: run(store, CHAIN, {"b": NO}))
+    left, other = store.folder / ".r.json.123.abcd.tmp", store.folder / ".rr.json.1.a.tmp"
+    left.write_text("half of it")
+    other.write_text("somebody else's")
+    resumed(store)
+    assert sorted(path.name for path in store.folder.iterdir()) == [other.name, "r.json"]

@@ -18,6 +18,7 @@ from agentloom.core.secrets import without_secret
 from agentloom.durable.journal import Journal, RunIsBusy
 from agentloom.durable.recorded import NOTHING, Recorded, Spend, above
 from agentloom.errors import CheckpointSchemaError
+from agentloom.files import remove_unfinished
 
 log = logging.getLogger(__name__)
 
@@ -309,7 +310,9 @@ def open_keeper(
     checkpointer.folder.mkdir(parents=True, exist_ok=True)
     path = journal_of(checkpointer, run_id)
     if seed is not None and seed.status in (INTERRUPTED, RUNNING):
-        return _go_on(run_id, checkpointer, seed, header)
+        keeper = _go_on(run_id, checkpointer, seed, header)
+        remove_unfinished(checkpointer.path(run_id))
+        return keeper
     journal, there = Journal.claim(path)
     # Only who holds the lock can tell: it may be long ago that the checkpoint was read.
     after = last_update(checkpointer, run_id)
@@ -318,6 +321,8 @@ def open_keeper(
         journal.close(remove=there is None)
         raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile; look at it again")
     journal.begin({"begun": now(), **header, "after": after})
+    if seed is not None:
+        remove_unfinished(checkpointer.path(run_id))
     return Keeper(run_id, checkpointer, seed, None, journal)
 
 
