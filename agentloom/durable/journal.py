@@ -156,6 +156,11 @@ class Journal:
             except OSError as error:
                 self.broken = error
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether somebody has deleted the file meanwhile: what is written can't be found any more."""
+        return os.fstat(self._handle).st_nlink == 0
+
     def close(self, remove: bool = False) -> None:
         """Let go of the journal; ``remove`` its file when a checkpoint holds all of it."""
         if remove:

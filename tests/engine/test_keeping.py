@@ -277,6 +277,13 @@ def test_a_journal_cut_off_at_every_byte(store: FileCheckpointer, tmp_path: Path
     first = data.index(b"\n") + 1
     ends = [at + 1 for at, byte in enumerate(data) if byte == 0x0A]
     chosen = sorted({*ends, *(end - 1 for end in ends[1:]), *random.Random(1).sample(range(first, len(data)), 60)})
+    for cut in range(len(data)):  # at every byte it can be read; at some of them the run goes on, which takes longer
+        path.write_bytes(data[:cut])
+        if cut < first:
+            with pytest.raises(KeyError):  # nothing has happened yet
+                load_run(store, "r")
+        else:
+            assert read_journal(path).length == data.rindex(b"\n", 0, cut) + 1
     for cut in chosen:
         path.write_bytes(data[:cut])
         whole = data[:cut].count(b"\n")

@@ -60,6 +60,11 @@ class Lines(Journal):
     def sync(self) -> None:
         """A memory has no disk."""
 
+    @property
+    def is_gone(self) -> bool:
+        """Nobody deletes it."""
+        return False
+
     def close(self, remove: bool = False) -> None:
         """Let the lines go when a checkpoint holds all of them."""
         if remove:

@@ -171,6 +171,10 @@ class Keeper:
             if self._goes_on(path, results)
         }
         data.paused_since = self.paused_since
+        if self._journal is not None and self._journal.is_gone:
+            log.warning(
+                "The journal '%s' was deleted while the run went on; only the checkpoint is kept", self._journal.path
+            )
         await self._checkpointer.save(data)
         if self._journal is not None:
             self._journal.end(status)
