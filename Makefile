@@ -14,9 +14,11 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 WORKERS ?= 2
 # The language servers and schema checkers that the tests drive (npm writes this file when it is done).
 NODE := tests/schema/node/node_modules
+# The extension for VS Code, and what builds it.
+EXTENSION := editors/vscode
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types pytest dogfood wheel update walk editors editor-pictures bench bench-lsp setup format clean
+.PHONY: help demo test lint types pytest dogfood wheel extension update walk editors editor-pictures bench bench-lsp setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -24,7 +26,7 @@ help: ## show this list
 demo: $(VENV)/.runtime ## check the examples, look at a broken file, run a workflow: all offline
 	@bash scripts/demo.sh "$(BIN)"
 
-test: lint types pytest dogfood wheel ## everything that CI runs
+test: lint types extension pytest dogfood wheel ## everything that CI runs
 	@echo "All checks passed."
 
 lint: $(VENV)/.dev ## format check and lint
@@ -42,6 +44,9 @@ dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
 
 wheel: $(VENV)/.dev ## build the wheel and try it in a fresh environment
 	PYTHON="$(PYTHON)" bash scripts/try_wheel.sh "$(BIN)"
+
+extension: $(EXTENSION)/node_modules/.package-lock.json ## check, test and package the extension for VS Code
+	@cd $(EXTENSION) && npm run --silent types && npm run --silent lint && npm run --silent unit && npm run --silent package
 
 update: $(VENV)/.dev $(NODE)/.package-lock.json ## write every generated file again: schemas, catalogue, rule pages, golden files, pictures
 	$(BIN)/python -m pytest -q --update -m golden -p no:randomly
@@ -68,7 +73,7 @@ format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
 
 clean: ## remove environments, caches and build results
-	rm -rf $(VENV) .cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .cache $(EXTENSION)/node_modules $(EXTENSION)/dist $(EXTENSION)/dist-tests build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One environment, two stages: the demo needs only what users get.
 $(VENV)/.python:
@@ -91,4 +96,9 @@ $(VENV)/.dev: scripts/dev_requirements.py $(VENV)/.runtime
 $(NODE)/.package-lock.json: tests/schema/node/package-lock.json
 	@command -v npm >/dev/null || { echo "the schema tests drive a real yaml-language-server; install Node.js 18 or newer with npm" >&2; exit 1; }
 	@npm ci --prefix tests/schema/node --silent --no-audit --no-fund
+	@touch $@
+
+$(EXTENSION)/node_modules/.package-lock.json: $(EXTENSION)/package-lock.json
+	@command -v npm >/dev/null || { echo "the extension for VS Code is built with Node.js 20 or newer and npm" >&2; exit 1; }
+	@npm ci --prefix $(EXTENSION) --silent --no-audit --no-fund
 	@touch $@

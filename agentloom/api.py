@@ -49,6 +49,9 @@ from agentloom.providers.base import (
 )
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.mock import MockProvider
+from agentloom.providers.recorder import Recorder, RecordingProvider
+from agentloom.providers.recording import load_recording
+from agentloom.providers.recording_file import RecordingFile
 from agentloom.tools.base import BaseTool, tool
 from agentloom.tools.builtin import register_builtins
 from agentloom.tools.registry import ToolRegistry
@@ -77,7 +80,10 @@ __all__ = [
     "ProviderError",
     "ProviderGateway",
     "RateLimitError",
+    "Recorder",
+    "RecordingFile",
     "RecordingMismatchError",
+    "RecordingProvider",
     "Request",
     "Response",
     "RunEvent",
@@ -104,6 +110,7 @@ __all__ = [
     "WorkflowResult",
     "gateway_of",
     "load_data",
+    "load_recording",
     "load_text",
     "load_workflow",
     "register_builtins",

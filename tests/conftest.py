@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,6 +18,13 @@ ROOT = Path(__file__).resolve().parent.parent
 # What would let a developer's machine leak into a test (format.md's list of environment variables, and colours).
 FOREIGN = ("OPENAI_", "ANTHROPIC_", "GOOGLE_", "GENERIC_OPENAI_", "OLLAMA_", "AGENTLOOM_", "OTEL_")
 COLOURS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES")
+
+_RUNS = TemporaryDirectory(prefix="agentloom-runs-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let go of the records that the tests' runs left."""
+    _RUNS.cleanup()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in list(os.environ):
         if name.startswith(FOREIGN) or name in COLOURS:
             del os.environ[name]
+    # Runs leave a record in the working directory, which is the project's own for many tests.
+    os.environ["AGENTLOOM_RUNS_DIR"] = _RUNS.name
     sys.addaudithook(_stay_home)
     import agentloom.analysis.analyze as door
 

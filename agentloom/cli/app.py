@@ -36,6 +36,7 @@ COMMANDS = (
     CommandEntry("replay", "Repeat a recorded run, offline."),
     CommandEntry("resume", "Go on with a run from where it stopped."),
     CommandEntry("runs", "List the runs that were kept."),
+    CommandEntry("history", "List the runs of this project, with filters."),
     CommandEntry("callback-server", "Take decisions about paused runs over HTTP."),
     CommandEntry("validate", "Check workflow and agent files."),
     CommandEntry("plan", "Show what a workflow will do, and what it may cost."),

@@ -29,6 +29,7 @@ from agentloom.errors import UsageError, WorkflowError
 @LITE
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
+@click.option("--no-history", is_flag=True, help="Leave no record of the run for `agentloom history`.")
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
 @click.option("--if-updated", metavar="TIME", hidden=True, help="Only if nothing happened to the run since.")
 @click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
@@ -42,6 +43,7 @@ def command(
     decision: str | None,
     as_json: bool,
     stream: bool,
+    no_history: bool,
     events: str | None,
     if_updated: str | None,
     color: ColorChoice,
@@ -65,6 +67,7 @@ def command(
         option = "--approve" if decision == "approved" else "--reject"
         raise WorkflowError(f"run `{data.run_id}` doesn't wait at a gate, it is {data.status}; leave `{option}` out")
     decisions = {data.paused_step_id: decision} if decision is not None and data.paused_step_id is not None else {}
+    from agentloom.cli.chronicle import chronicle_of
     from agentloom.cli.running import Output, run_to_the_end
     from agentloom.core.keeping import redacted_in
     from agentloom.core.loader import load_data
@@ -76,7 +79,8 @@ def command(
     document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
-    result = run_to_the_end(document, given, output, store, data, decisions)
+    chronicle = None if no_history else chronicle_of(document)
+    result = run_to_the_end(document, given, output, store, data, decisions, chronicle=chronicle)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:

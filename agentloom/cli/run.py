@@ -127,6 +127,7 @@ def some_id(context: click.Context, parameter: click.Parameter, value: str | Non
 )
 @click.option("--run-id", metavar="ID", callback=some_id, help="Name the run; twelve random digits without it.")
 @click.option("--until", metavar="STEP", callback=some_name, help="Run only this step and what it waits for.")
+@click.option("--no-history", is_flag=True, help="Leave no record of the run for `agentloom history`.")
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
 @click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
 @click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
@@ -146,6 +147,7 @@ def command(
     checkpoint_dir: str | None,
     run_id: str | None,
     until: str | None,
+    no_history: bool,
     events: str | None,
     stdin_filename: str | None,
     color: ColorChoice,
@@ -171,6 +173,7 @@ def command(
     document = checked(file, stdin_filename, color)
     overrides = Overrides(provider, model, stream, mock_responses, budget)
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
+    from agentloom.cli.chronicle import chronicle_of
     from agentloom.cli.running import Output, run_to_the_end  # needs an event loop
     from agentloom.cli.worlds import RecordedWorld
 
@@ -180,9 +183,9 @@ def command(
     if kept is not None and run_id is not None and is_kept(kept, run_id):
         raise UsageError(f"there is a run `{run_id}` in `{kept.folder}` already; take another `--run-id`")
     world = None if recording is None else RecordedWorld(recording, tools=record_tools)
-    result = run_to_the_end(
-        overridden(document, overrides), state, output, kept, run_id=run_id, until=until, world=world
-    )
+    changed = overridden(document, overrides)
+    chronicle = None if no_history else chronicle_of(changed)
+    result = run_to_the_end(changed, state, output, kept, run_id=run_id, until=until, world=world, chronicle=chronicle)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:

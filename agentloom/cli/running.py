@@ -15,6 +15,7 @@ import anyio
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData
 from agentloom.cli import collect_garbage
+from agentloom.cli.chronicle import Chronicle
 from agentloom.cli.console import Look, silence
 from agentloom.cli.logs import LogLines, logging_to_stderr, to_stderr
 from agentloom.cli.progress import PlainProgress, Progress
@@ -64,17 +65,18 @@ def run_to_the_end(
     run_id: str | None = None,
     until: str | None = None,
     world: World | None = None,
+    chronicle: Chronicle | None = None,
 ) -> WorkflowResult:
     """Run a document without errors and return the result; with ``seed``, go on with the run of that checkpoint, and with
     ``decisions`` about its gates. ``run_id`` names a new run, ``until`` the step that it ends with. ``world`` is what it works with; without
-    one, that is what the environment has.
+    one, that is what the environment has. ``chronicle`` keeps the run's record in the history.
 
     Raises ``UsageError`` and ``WorkflowError`` for what can't be run, ``KeyboardInterrupt`` when a signal ended the run.
     """
     with terminable(), logging_to_stderr() as log:
         world = world or World()
         gateway = world.gateway(document)
-        told = Told(output, log)
+        told = Told(output, log, chronicle)
         # Where standard output belongs to a machine, what a tool prints must not get in between.
         with redirect_stdout(sys.stderr) if output.told is sys.stderr else nullcontext(), closing(told):
             tools = tools_of(document)
@@ -86,17 +88,26 @@ def run_to_the_end(
             if checkpointer is not None:
                 print(f"Run ID: {engine.run_id}", file=output.told, flush=True)
             collect_garbage()
+            result: WorkflowResult | None = None
+            cancelled = False
             try:
-                return anyio.run(_run, engine, gateway, state, told)
+                result = anyio.run(_run, engine, gateway, state, told)
+            except KeyboardInterrupt:
+                cancelled = True
+                raise
             finally:
                 world.leave()
+                if chronicle is not None and (cancelled or result is not None):
+                    chronicle.end(engine.run_id, result)
+            return result
 
 
 class Told:
     """Hands events to the progress and to the file of JSON lines. A reader that has gone is no reason to stop a run."""
 
-    def __init__(self, output: Output, log: LogLines) -> None:
+    def __init__(self, output: Output, log: LogLines, chronicle: Chronicle | None = None) -> None:
         self._log = log
+        self._chronicle = chronicle
         self._lines = None if output.events is None else _open(output.events)
         self._file = None if output.events == "-" else self._lines  # what is ours to close
         self._progress: Progress | None = output.progress()
@@ -105,6 +116,8 @@ class Told:
 
     async def event(self, event: RunEvent) -> None:
         """Take one event."""
+        if self._chronicle is not None:
+            self._chronicle.take(event)
         if self._lines is not None:
             try:
                 self._lines.write(json.dumps(event.to_json()) + "\n")

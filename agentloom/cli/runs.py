@@ -1,27 +1,33 @@
-"""``agentloom runs``: the runs that were kept."""
+"""``agentloom runs``: the runs that were kept, and one of them in full."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import click
 
+from agentloom.checkpointing.history import history_of
 from agentloom.cli.cells import draw, visible
-from agentloom.cli.console import is_unicode, look_of
+from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_unicode, look_of
 from agentloom.cli.stores import all_runs, checkpointer_of
 
 HEADER = ("RUN ID", "WORKFLOW", "STATUS", "UPDATED")
 
 
-@click.command()
+@click.group(invoke_without_command=True, subcommand_metavar="[show RUN]")
 @click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print the checkpoints whole.")
-def command(checkpoint_dir: str | None, as_json: bool) -> None:
-    """List the runs that were kept with --checkpoint, the latest first.
+@click.pass_context
+def command(context: click.Context, checkpoint_dir: str | None, as_json: bool) -> None:
+    """List the runs that were kept with --checkpoint, the latest first; `runs show RUN` shows one of them.
 
     `interrupted` is a run whose process was killed, `running` one that is under way; both are read off the run's journal.
     """
+    if context.invoked_subcommand is not None:
+        context.obj = checkpoint_dir, as_json  # `runs --json show RUN` means the same as `runs show RUN --json`
+        return
     found, problems = all_runs(checkpointer_of(checkpoint_dir))
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
@@ -40,3 +46,39 @@ def command(checkpoint_dir: str | None, as_json: bool) -> None:
             cell + " " * (width - draw(cell, look.encoding).width) for cell, width in zip(row, widths, strict=True)
         )
         print("  ".join(cells).rstrip())
+
+
+@command.command(short_help="Show one of them in full.")
+@click.argument("run_id", metavar="RUN")
+@click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@click.option(
+    "--runs-dir", type=click.Path(file_okay=False), help="Where the records of the history are: agentloom_runs."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON, and nothing else.")
+@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@click.pass_context
+def show(
+    context: click.Context,
+    run_id: str,
+    checkpoint_dir: str | None,
+    runs_dir: str | None,
+    as_json: bool,
+    color: ColorChoice,
+) -> None:
+    """Show one run: its steps, how long they took, what they cost, what was asked.
+
+    RUN is its id, the beginning of it, or `latest`. A run that wasn't kept with --checkpoint is shown from its record in the
+    history. Prompts are there if the workflow has `capture_prompts: true`, without secrets.
+
+    Exit codes: 0 done; 1 an unknown run, or a checkpoint that can't be read.
+    """
+    above_dir, above_json = context.obj or (None, False)
+    from agentloom.cli.showing import lines_of, shown_run
+
+    run = shown_run(checkpointer_of(checkpoint_dir or above_dir), history_of(runs_dir, os.environ), run_id)
+    look = look_of(sys.stdout, color)
+    if as_json or above_json:
+        print(json.dumps(run.to_dict(), indent=2, ensure_ascii=not is_unicode(look.encoding)))
+        return
+    for line in lines_of(run, look):
+        print(line)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Literal
 
 from agentloom.drawing.layout import Route
 from agentloom.drawing.picture import Picture
@@ -12,9 +13,16 @@ VERSION = 1
 """Of the form; raised only when a reader of an older one would go wrong."""
 
 
-def as_data(picture: Picture) -> dict[str, Any]:
+Direction = Literal["down", "right"]
+"""Where layers lead to."""
+_PAIR = re.compile(r"(-?[\d.]+) (-?[\d.]+)|V")
+
+
+def as_data(picture: Picture, direction: Direction = "down") -> dict[str, Any]:
     """Return nodes with their layers (from 1) and boxes, edges with their ways as SVG path data, all in pixels."""
-    layout = arrange(picture)
+    turned = direction == "right"
+    layout = arrange(picture, turned)
+    boxes = {name: box.turned if turned else box for name, box in layout.boxes.items()}
 
     def edge(route: Route) -> dict[str, Any]:
         found = {
@@ -23,17 +31,18 @@ def as_data(picture: Picture) -> dict[str, Any]:
             "kind": route.edge.kind,
             "label": route.edge.label,
             "critical": route.edge.marked,
-            "path": path_of(route, layout),
+            "path": _turned(path_of(route, layout)) if turned else path_of(route, layout),
         }
         if route.label is not None:
-            found["label_at"] = [round(route.label.middle, 1), round(route.label.y + route.label.height / 2, 1)]
+            label = route.label.turned if turned else route.label
+            found["label_at"] = [round(label.middle, 1), round(label.y + label.height / 2, 1)]
         return found
 
     return {
         "version": VERSION,
         "name": picture.name,
-        "width": round(layout.width, 1),
-        "height": round(layout.height, 1),
+        "width": round(layout.height if turned else layout.width, 1),
+        "height": round(layout.width if turned else layout.height, 1),
         "nodes": [
             {
                 "id": node.id,
@@ -42,9 +51,14 @@ def as_data(picture: Picture) -> dict[str, Any]:
                 "detail": node.detail,
                 "critical": node.marked,
                 "faulty": node.faulty,
-                **{name: round(value, 1) for name, value in layout.boxes[node.id]._asdict().items()},
+                **{name: round(value, 1) for name, value in boxes[node.id]._asdict().items()},
             }
             for node in picture.nodes
         ],
         "edges": [edge(route) for route in layout.routes],
     }
+
+
+def _turned(path: str) -> str:
+    """Return path data of ours with x and y exchanged."""
+    return _PAIR.sub(lambda found: "H" if found[0] == "V" else f"{found[2]} {found[1]}", path)

@@ -34,6 +34,11 @@ class Box(NamedTuple):
         """The horizontal middle."""
         return self.x + self.width / 2
 
+    @property
+    def turned(self) -> Box:
+        """The same box with x and y exchanged."""
+        return Box(self.y, self.x, self.height, self.width)
+
 
 class Route(NamedTuple):
     """The way of one arrow, from the lower edge of a box to the upper edge of another; ``label`` is where its words stand.

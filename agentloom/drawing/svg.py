@@ -70,9 +70,13 @@ def svg(picture: Picture) -> str:
     return "\n".join(lines) + "\n"
 
 
-def arrange(picture: Picture) -> Layout:
-    """Return the layout of a picture as this module draws it."""
-    return lay_out(picture, {node.id: size_of(node) for node in picture.nodes}, _label_sizes(picture))
+def arrange(picture: Picture, turned: bool = False) -> Layout:
+    """Return the layout of a picture as this module draws it; ``turned`` is one that is right once x and y are exchanged."""
+    boxes, labels = {node.id: size_of(node) for node in picture.nodes}, _label_sizes(picture)
+    if not turned:
+        return lay_out(picture, boxes, labels)
+    lying = {name: Size(size.height, size.width) for name, size in boxes.items()}
+    return lay_out(picture, lying, {edge: Size(size.height, size.width) for edge, size in labels.items()})
 
 
 def size_of(node: Node) -> Size:

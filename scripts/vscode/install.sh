@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Installs a real VS Code that runs without a screen (the npm package code-server), and what drives it, into a folder; as root on
-# Debian, since Chromium and ripgrep come from there. Argument: the folder. A second call does nothing.
+# Installs a real VS Code that runs without a screen (the npm package code-server), and what drives it in Chromium, into a folder. Argument:
+# the folder. A second call does nothing.
 set -euo pipefail
 folder=$1
 here=$(cd "$(dirname "$0")" && pwd)
 done=$folder/.done
 [ -e "$done" ] && cmp -s "$here/package.json" "$done" && exit 0
-for program in chromium rg node npm; do
+for program in rg node npm; do
 	command -v "$program" >/dev/null || {
-		echo "VS Code needs $program: apt-get install chromium ripgrep nodejs npm" >&2
+		echo "VS Code needs $program: apt-get install ripgrep nodejs npm" >&2
 		exit 1
 	}
 done
 mkdir -p "$folder"
 cp "$here/package.json" "$folder"
 cd "$folder"
-export npm_config_nodedir=/usr npm_config_loglevel=error
+export npm_config_loglevel=error
+prefix=$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")
+[ -d "$prefix/include/node" ] && export npm_config_nodedir=$prefix # else the headers are downloaded
 npm install --ignore-scripts --no-audit --no-fund
 npm rebuild argon2
 cd node_modules/code-server/lib/vscode

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from agentloom.drawing.data import as_data
 from agentloom.drawing.dot import dot
 from agentloom.drawing.layout import Layout
 from agentloom.drawing.mermaid import mermaid
@@ -143,3 +144,30 @@ def test_dot_quotes_everything() -> None:
     assert text.splitlines()[0] == 'digraph "a \\"b\\"\\\\" {'
     assert '  "x\\"];" [label="x\\"];\\none\\ntwo", shape=parallelogram, style=solid];' in text.splitlines()
     assert not re.search(r"^\s*\];", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 4))
+def test_layers_from_left_to_right(seed: int) -> None:
+    """Each layer lies to the right of the one before, boxes keep their sizes apart from each other, arrows lead from edge to edge."""
+    picture = random_picture(seed)
+    down, right = as_data(picture), as_data(picture, "right")
+    boxes = {node["id"]: node for node in right["nodes"]}
+    assert {name: (box["width"], box["height"]) for name, box in boxes.items()} == {
+        node["id"]: (node["width"], node["height"]) for node in down["nodes"]
+    }
+    for one in boxes.values():
+        assert 0 <= one["x"] <= one["x"] + one["width"] <= right["width"]
+        assert 0 <= one["y"] <= one["y"] + one["height"] <= right["height"]
+        for other in boxes.values():
+            if one["layer"] < other["layer"]:
+                assert one["x"] + one["width"] < other["x"]
+            elif one is not other and one["layer"] == other["layer"] and one["y"] <= other["y"]:
+                assert one["y"] + one["height"] < other["y"]
+    for edge in right["edges"]:
+        if edge["kind"] == "cycle":
+            continue
+        source, target = boxes[edge["source"]], boxes[edge["target"]]
+        numbers = [float(number) for number in re.findall(r"[\d.]+", edge["path"])]
+        assert numbers[0] == pytest.approx(source["x"] + source["width"], abs=0.5)
+        last = numbers[-1] if re.search(r"H[\d.]+$", edge["path"]) else numbers[-2]
+        assert last == pytest.approx(target["x"], abs=0.5)

@@ -16,7 +16,6 @@ from agentloom.errors import InvalidWorkflow, UnsupportedFeature, UsageError, Wo
 from agentloom.model.workflow import build_workflow
 from tests.engine.world import ask, flow, run, sub
 
-EMBED = {"id": "e", "type": "embed", "inputs": "docs"}
 AGENT = {"id": "a", "type": "agent", "agent": "x", "input": "hello"}
 
 
@@ -37,9 +36,8 @@ def refusal(data: Any, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("step", "field"),
     [
-        (EMBED, "step `e`: `type: embed`"),
         (AGENT, "step `a`: `type: agent`"),
-        (sub("s", steps=[ask("ok"), EMBED]), "step `s.e`: `type: embed`"),
+        (sub("s", steps=[ask("ok"), AGENT]), "step `s.a`: `type: agent`"),
     ],
 )
 def test_a_step_that_needs_what_is_not_built_is_refused(step: dict[str, Any], field: str) -> None:

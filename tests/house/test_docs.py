@@ -48,6 +48,7 @@ def type_in(commands: list[Typed], folder: Path, program: Path) -> list[tuple[in
     """Type commands in a shell, one after the other; return each one's exit code and what it printed."""
     path = os.pathsep.join([str(program), str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lsp'}", "COLUMNS": "100"}
+    environment.pop("AGENTLOOM_RUNS_DIR", None)  # each block has a folder, and so a history, of its own
     results = []
     for typed in commands:
         done = subprocess.run(

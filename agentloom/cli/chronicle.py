@@ -1,0 +1,123 @@
+"""What a run's events add up to, for its record in the history."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+
+from agentloom import __version__
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.checkpointing.history import History, RunRecord, now
+from agentloom.core.events import RunEvent, StepFinished, StepRetrying, StepSkipped, StepStarted
+from agentloom.core.results import WorkflowResult
+from agentloom.files import in_plain_words
+
+log = logging.getLogger(__name__)
+
+
+class Chronicle:
+    """Listens to a run, and writes its record when it is over. That it can't be written is a warning, and no more."""
+
+    def __init__(self, history: History, document: WorkflowDocument) -> None:
+        self._history = history
+        self._document = document
+        self._began = now()
+        self._clock = perf_counter()
+        self._steps: dict[str, dict[str, Any]] = {}
+
+    def take(self, event: RunEvent) -> None:
+        """Take one event."""
+        if isinstance(event, StepStarted):
+            step = self._step(event.step)
+            step["type"] = event.type
+            step["started_at"] = None if event.time is None else event.time.isoformat()
+        elif isinstance(event, StepRetrying):
+            self._step(event.step)["attempts"] = event.attempt + 1
+        elif isinstance(event, StepSkipped):
+            self._step(event.step).update(status="skipped", attempts=0, error=event.error)
+        elif isinstance(event, StepFinished):
+            self._step(event.step).update(
+                status=event.status,
+                duration_ms=event.duration_ms,
+                cost_usd=event.cost_usd,
+                tokens=event.tokens,
+                model=event.model,
+                provider=event.provider,
+                error=event.error,
+            )
+
+    def end(self, run_id: str, result: WorkflowResult | None) -> None:
+        """Write the record. Without a result, the run was cancelled."""
+        try:
+            self._history.save(self._record(run_id, result))
+        except OSError as error:
+            log.warning("The run can't be kept in '%s': %s", self._history.folder, in_plain_words(error))
+
+    def _record(self, run_id: str, result: WorkflowResult | None) -> RunRecord:
+        for name, step in result.step_results.items() if result is not None else ():
+            facts = self._step(name)
+            if "started_at" not in facts:  # it needn't run again, or never began
+                facts.update(
+                    status=step.status,
+                    duration_ms=step.duration_ms,
+                    cost_usd=step.cost_usd,
+                    tokens=step.token_usage.total_tokens,
+                    model=step.model,
+                    provider=step.provider,
+                    error=step.error,
+                )
+            if step.status != "skipped":
+                facts["attempts"] = max(facts["attempts"], step.attempts)
+        top = [step for path, step in self._steps.items() if "." not in path]
+        used = [f"{step['provider']}/{step['model']}" for step in self._steps.values() if step["provider"]]
+        earlier = self._history.read(run_id)
+        source = self._document.source.text.encode("utf-8", "surrogatepass")
+        return RunRecord(
+            run_id=run_id,
+            timestamp=self._began,
+            workflow_name=str(self._document.data.get("name") or "") if result is None else result.workflow_name,
+            status="cancelled" if result is None else result.status,
+            workflow_hash=earlier.workflow_hash if earlier else f"sha256:{sha256(source).hexdigest()[:32]}",
+            providers_used=tuple(dict.fromkeys(used)),
+            total_cost_usd=_sum(top, "cost_usd") if result is None else result.total_cost_usd,
+            total_tokens=int(_sum(top, "tokens")) if result is None else result.total_tokens,
+            steps_executed=sum(step["status"] != "skipped" for step in top),
+            duration_ms=(perf_counter() - self._clock) * 1000 if result is None else result.total_duration_ms,
+            error=None if result is None else result.error,
+            agentloom_version=__version__,
+            python_version=sys.version.split()[0],
+            steps=tuple(self._steps.values()),
+        )
+
+    def _step(self, path: str) -> dict[str, Any]:
+        found = self._steps.get(path)
+        if found is None:
+            found = self._steps[path] = {
+                "step": path,
+                "type": None,
+                "status": "cancelled",
+                "duration_ms": 0.0,
+                "attempts": 1,
+                "cost_usd": 0.0,
+                "tokens": 0,
+                "model": None,
+                "provider": None,
+                "error": None,
+            }
+        return found
+
+
+def chronicle_of(document: WorkflowDocument, environ: Mapping[str, str] | None = None) -> Chronicle:
+    """Return what keeps the record of a run of a workflow."""
+    from agentloom.checkpointing.history import history_of
+
+    return Chronicle(history_of(None, os.environ if environ is None else environ), document)
+
+
+def _sum(steps: list[dict[str, Any]], name: str) -> float:
+    return float(sum(step[name] for step in steps))
