@@ -156,7 +156,8 @@ def _anthropic(schema: Any) -> dict[str, Any]:
         if not isinstance(properties := schema.get("properties"), Mapping) or not properties:
             raise Unspeakable("it takes objects with any keys")
         found["properties"] = {str(name): _anthropic(each) for name, each in properties.items()}
-        found["required"] = _listed(schema.get("required"))
+        if "required" in schema:
+            found["required"] = _listed(schema["required"])
         found["additionalProperties"] = False
     if "array" in types or "items" in schema:
         found["items"] = _anthropic(schema.get("items"))

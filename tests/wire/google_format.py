@@ -99,12 +99,32 @@ STATUSES = {
 UNCHECKED = "skip_thought_signature_validator"
 BATCH = 100
 DIMENSIONS = 8
-PATH = re.compile(r"/v1beta/models/([\w.-]+):(generateContent|streamGenerateContent|batchEmbedContents)(?:\?(.*))?")
+PATH = re.compile(
+    r"/v1(?:beta)?/models/([\w.-]+):(generateContent|streamGenerateContent|batchEmbedContents)(?:\?(.*))?"
+)
 
 
 def signed(name: str) -> str:
     """Return the signature of a call."""
     return b64encode(f"signed {name}".encode()).decode()
+
+
+def camel(value: Any) -> Any:
+    """Return a message with its fields in camel case: both ways of writing them are taken, as everywhere in JSON of protocol buffers."""
+    if isinstance(value, list):
+        return [camel(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for name, item in value.items():
+        key = re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
+        if key in ("args", "response", "parametersJsonSchema", "responseJsonSchema"):
+            found[key] = item
+        elif key == "properties" and isinstance(item, dict):
+            found[key] = {inner: camel(each) for inner, each in item.items()}
+        else:
+            found[key] = camel(item)
+    return found
 
 
 class GoogleFormat:
@@ -130,7 +150,7 @@ class GoogleFormat:
             raise Refused(
                 404, f"models/{model} is not found for API version v1beta, or is not supported for {operation}"
             )
-        body = json_body(received)
+        body = camel(json_body(received))
         if operation == "batchEmbedContents":
             _check_embeddings(body, model)
         else:
