@@ -34,6 +34,7 @@ class CommandEntry(NamedTuple):
 COMMANDS = (
     CommandEntry("run", "Run a workflow."),
     CommandEntry("replay", "Repeat a recorded run, offline."),
+    CommandEntry("record", "Bring a recording up to date."),
     CommandEntry("resume", "Go on with a run from where it stopped."),
     CommandEntry("runs", "List the runs that were kept."),
     CommandEntry("history", "List the runs of this project, with filters."),

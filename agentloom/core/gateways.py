@@ -18,10 +18,12 @@ def gateway_of(
     recording: Recording | None = None,
     *,
     strict: bool = False,
+    into: ProviderGateway | None = None,
 ) -> ProviderGateway:
     """Return the gateway for a workflow; a recording's path is relative to the workflow's file.
 
-    With a ``recording``, that alone answers, and nothing reaches out; ``strict`` keeps to it in every word.
+    With a ``recording``, that alone answers, and nothing reaches out; ``strict`` keeps to it in every word. ``into`` is a gateway to
+    be set up, instead of a new one.
 
     Raises ``WorkflowError`` and ``UsageError`` for providers, recordings, settings and variables that can't be used.
     """
@@ -42,4 +44,5 @@ def gateway_of(
         latency_ms=config.latency_ms,
         strict=strict,
         offline=recording is not None,
+        into=into,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentloom import errors
@@ -12,13 +11,12 @@ from agentloom.core.kinds import Tools
 from agentloom.core.plain import NotPlain, plain
 from agentloom.providers.recorder import Recorder
 from agentloom.providers.recording import Recording, ToolEntry
+from agentloom.providers.replies import Kind, Mismatch
 from agentloom.providers.surroundings import AttemptId, current_attempt, current_secrets
 from agentloom.tools.info import ToolInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from agentloom.providers.replies import Mismatch
 
 NETWORK_TOOLS = ("http_request",)
 """Built-in tools that reach out: a replay refuses them, unless it has recorded what they gave."""
@@ -67,14 +65,19 @@ class RecordingTools:
 class ReplayedTools:
     """Tools that answer from a recording. Where no tools were recorded, they are run, but for those that reach out.
 
-    ``noted`` is told of calls that aren't recorded instead of failing them; such a call gives null.
+    ``noted`` is told of calls that aren't recorded instead of failing them; such a call gives what was recorded next, or null.
     """
 
     def __init__(self, tools: Tools, recording: Recording, noted: Callable[[Mismatch], None] | None = None) -> None:
         self._tools = tools
         self._recording = recording
         self._noted = noted
-        self._played: dict[tuple[str, AttemptId | None], set[int]] = {}
+        self._calls = Calls(recording)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps that called tools that were recorded, in order."""
+        return tuple(self._calls.steps)
 
     def info(self, name: str) -> ToolInfo:
         """Return what is known of a tool."""
@@ -89,26 +92,68 @@ class ReplayedTools:
             return self._mismatch(
                 step, f"it calls `{name}`, and tools were recorded without `--record-tools`", "missing"
             )
-        calls = self._recording.tools.get(step, ())
-        played = self._played.setdefault((step, current_attempt()), set())
+        found = self._calls.next(step, name, arguments)
+        if found is not None:
+            return _outcome(found)
+        calls = [call for call in self._recording.tools.get(step, ()) if call.name == name]
+        if not calls:
+            return self._mismatch(step, f"it holds no call of the tool `{name}`", "missing")
+        self._mismatch(step, f"the tool `{name}` is called with other arguments", "changed")
+        return _outcome(calls[0])
+
+    def _mismatch(self, step: str, why: str, kind: Kind) -> None:
+        found = Mismatch(step, kind, why)
+        if self._noted is None:
+            raise found.error(self._recording.path or "")
+        self._noted(found)
+
+
+class PartlyRecordedTools:
+    """Tools that answer from a recording where they are called as it was recorded; other calls are run, and recorded."""
+
+    def __init__(self, tools: Tools, recording: Recording, recorder: Recorder) -> None:
+        self._tools = RecordingTools(tools, recorder)
+        self._recorder = recorder
+        self._calls = Calls(recording)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps that called tools, in order."""
+        return tuple(self._calls.steps)
+
+    def info(self, name: str) -> ToolInfo:
+        """Return what is known of a tool."""
+        return self._tools.info(name)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Return what was recorded of this call, or run the tool."""
+        found = self._calls.next(_step(), name, arguments)
+        if found is None:
+            return await self._tools.call(name, arguments)
+        self._recorder.carry_tool(_step(), found.to_dict())
+        return _outcome(found)
+
+
+class Calls:
+    """The recorded calls of tools, and which of them have been given in each attempt; ``steps`` are those that called any."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recorded = recording.tools or {}
+        self.steps: dict[str, None] = {}
+        self._played: dict[tuple[str, AttemptId | None], set[int]] = {}
+
+    def next(self, step: str, name: str, arguments: Mapping[str, Any]) -> ToolEntry | None:
+        """Return the recorded call of a step with this name and these arguments; None without one."""
+        self.steps[step] = None
+        calls = self._recorded.get(step, ())
         wanted = _canonical(name, current_secrets().value(plain(dict(arguments), "arguments")))
         same = [at for at, call in enumerate(calls) if _canonical(call.name, call.arguments) == wanted]
         if not same:
-            names = [call.name for call in calls]
-            if name not in names:
-                return self._mismatch(step, f"it holds no call of the tool `{name}`", "missing")
-            return self._mismatch(step, f"the tool `{name}` is called with other arguments", "changed")
+            return None
+        played = self._played.setdefault((step, current_attempt()), set())
         at = next((at for at in same if at not in played), same[-1])
         played.add(at)
-        return _outcome(calls[at])
-
-    def _mismatch(self, step: str, why: str, kind: str) -> None:
-        from agentloom.providers.replies import Mismatch
-
-        found = Mismatch(step, "changed" if kind == "changed" else "missing", why)
-        if self._noted is None:
-            raise found.error(self._recording.path or Path("the recording"))
-        self._noted(found)
+        return calls[at]
 
 
 def _outcome(call: ToolEntry) -> Any:

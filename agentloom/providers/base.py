@@ -61,12 +61,17 @@ class Reasoning(NamedTuple):
 
 
 class Attachment(NamedTuple):
-    """Something that goes along with a turn: its bytes, or the ``url`` from which the provider is to fetch it."""
+    """Something that goes along with a turn: its bytes, or the ``url`` from which the provider is to fetch it.
+
+    ``origin`` is the address that the bytes were downloaded from. A replay downloads nothing: it has their SHA-256 as ``digest``.
+    """
 
     kind: AttachmentKind
     media_type: str
     data: bytes = b""
     url: str = ""
+    origin: str = ""
+    digest: str = ""
 
     def __repr__(self) -> str:
         """Return it without its content, which may be megabytes and nobody's business."""

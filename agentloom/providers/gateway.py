@@ -65,11 +65,12 @@ class ProviderGateway:
     """The providers of a run. Tries those that serve a model in order, and falls back from one to the next.
 
     The order: lower ``priority`` first, then the order of registering; fallback providers after all others. ``offline`` says that this is
-    a replay: nothing may reach out, webhooks included.
+    a replay: nothing may reach out, webhooks included; ``downloads`` are the attachments that were downloaded when it was recorded.
     """
 
     def __init__(self, *, offline: bool = False) -> None:
         self.offline = offline
+        self.downloads: Mapping[str, Mapping[str, str]] = {}
         self._registered: list[Registration] = []
         self._absent: list[Absent] = []
 

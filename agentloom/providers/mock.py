@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from agentloom.providers.base import BaseProvider, EmbeddingRequest, EmbeddingResponse, OnDelta, Request, Response
 from agentloom.providers.recording import Entry, Recording
-from agentloom.providers.replies import Mismatch, Replies
+from agentloom.providers.replies import Replies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from random import Random
 
 LatencyModel = Literal["constant", "normal", "replay"]
@@ -36,8 +35,8 @@ class MockProvider(BaseProvider):
     how long a call takes: exactly (`constant`), on average with a spread of a tenth (`normal`, at least 1 ms, repeatable with ``seed``),
     or not at all in favour of the entry's own (`replay`).
 
-    ``strict`` takes no placeholder, and no reply to another request: both raise ``RecordingMismatchError``. ``noted`` is told of them
-    instead, and the run goes on with what is recorded.
+    ``strict`` takes no placeholder, and no reply to another request: both raise ``RecordingMismatchError``. ``by_attempt`` begins each attempt
+    of a step at its first turn, as it was recorded; a strict replay does so, too.
     """
 
     embeds = True
@@ -51,21 +50,24 @@ class MockProvider(BaseProvider):
         seed: int | None = None,
         name: str = "mock",
         strict: bool = False,
-        noted: Callable[[Mismatch], None] | None = None,
+        by_attempt: bool = False,
     ) -> None:
         self.name = name
-        self._replies = None if recording is None else Replies(recording, by_attempt=strict or noted is not None)
+        self._replies = None if recording is None else Replies(recording, by_attempt=strict or by_attempt)
         self._latency_model = latency_model
         self._latency_ms = latency_ms
         self._seed = seed
         self._random: Random | None = None
         self._missed: set[str] = set()
         self._strict = strict
-        self._noted = noted
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Return the next recorded turn, or the placeholder (no tokens, no cost) with a warning if there is a recording."""
         entry = self._next(request) or Entry(PLACEHOLDER if request.reply_format is None else PLACEHOLDER_JSON)
+        return await self.give(entry, request, on_delta)
+
+    async def give(self, entry: Entry, request: Request, on_delta: OnDelta | None = None) -> Response:
+        """Return a recorded turn as the reply to a request."""
         wait = self._wait_ms(entry)
         first: float | None = None
         if request.stream and on_delta is not None:
@@ -92,28 +94,30 @@ class MockProvider(BaseProvider):
             dimensions = request.dimensions or PLACEHOLDER_DIMENSIONS
             vectors = [placeholder_vector(text, dimensions) for text in request.inputs]
             return EmbeddingResponse(vectors, request.model, self.name)
+        return await self.give_vectors(entry, request)
+
+    async def give_vectors(self, entry: Entry, request: EmbeddingRequest) -> EmbeddingResponse:
+        """Return recorded vectors as the reply to a request."""
         wait = self._wait_ms(entry)
         if wait > 0:
             await _sleep(wait)
         return EmbeddingResponse(
-            entry.embeddings, entry.model or request.model, self.name, entry.usage, entry.cost_usd, wait
+            entry.embeddings or (), entry.model or request.model, self.name, entry.usage, entry.cost_usd, wait
         )
 
     @property
-    def given(self) -> set[str]:
-        """The keys of the recording that have answered something."""
-        return set() if self._replies is None else self._replies.given
+    def replies(self) -> Replies | None:
+        """What it answers from, and how each step was answered."""
+        return self._replies
 
     def _next(self, request: Request | EmbeddingRequest) -> Entry | None:
         """Return the recorded reply to a request; None for the placeholder. Raises ``RecordingMismatchError`` where that is strict."""
         if self._replies is None:
             return None
-        entry, mismatch = self._replies.next(request)
-        if mismatch is not None and self._noted is not None:
-            self._noted(mismatch)
-        elif mismatch is not None and self._strict:
+        entry, _, _, mismatch, _ = self._replies.next(request)
+        if mismatch is not None and self._strict:
             raise mismatch.error(self._replies.where)
-        elif entry is None and request.step_id not in self._missed:
+        if entry is None and request.step_id not in self._missed:
             self._missed.add(request.step_id)
             log.warning(
                 "Step '%s' has no response in %s, using the placeholder '%s'",

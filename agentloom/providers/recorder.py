@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 import anyio
@@ -19,7 +20,7 @@ from agentloom.providers.base import (
     Response,
     Usage,
 )
-from agentloom.providers.recording import request_hash
+from agentloom.providers.recording import download_key, request_hash
 from agentloom.providers.recording_file import RecordingFile
 from agentloom.providers.surroundings import AttemptId, current_attempt, current_secrets
 
@@ -35,6 +36,8 @@ class Recorder:
     """Writes the replies of one run into a file, after each of them.
 
     A step's turns are those of its last attempt: when a step is tried again, what was recorded of the attempt before is replaced.
+    ``kept`` are the keys that were written, ``changed`` tells whether anything was.
+
     ``hidden`` are texts that are never written: the keys of providers. ``tools`` says that calls of tools are recorded, too.
     """
 
@@ -46,20 +49,34 @@ class Recorder:
         self._calls: dict[str, list[Mapping[str, Any]]] = {}
         self._attempts: dict[str, AttemptId | None] = {}
         self._failed = False
+        self.kept: set[str] = set()
+        self.changed = False
 
     def keep(self, key: str, entry: Mapping[str, Any]) -> None:
         """Write down a turn of a key, which is a step's id with its path, or a request's hash."""
         self._begin(key, key, self._turns)
         self._turns[key].append(self.without_keys(entry))
+        self.kept.add(key)
         self.file.set(key, self._turns[key])
         if not self.with_tools:
             self.file.forget_tools(key)
         self._flush()
 
+    def carry(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Take over a turn that a recording holds already: it is written again if another turn of the key has to be."""
+        self._begin(key, key, self._turns)
+        self._turns[key].append(entry)
+
+    def carry_tool(self, step: str, call: Mapping[str, Any]) -> None:
+        """Take over a call of a tool that a recording holds already, as ``carry`` does."""
+        self._begin(f"{step} tools", step, self._calls)
+        self._calls[step].append(call)
+
     def keep_tool(self, step: str, call: Mapping[str, Any]) -> None:
         """Write down what a tool gave to a step."""
         self._begin(f"{step} tools", step, self._calls)
         self._calls[step].append(self.without_keys(call))
+        self.kept.add(step)
         self.file.set_tools(step, self._calls[step])
         self._flush()
 
@@ -88,6 +105,7 @@ class Recorder:
 
     def _flush(self, sync: bool = False) -> None:
         # At once and without waiting: a run that is killed after a reply has it in its recording.
+        self.changed = True
         try:
             self.file.write(sync)
         except OSError as error:
@@ -126,7 +144,7 @@ class RecordingProvider:
         response = await self.provider.complete(request, take if on_delta is not None else None)
         took = response.latency_ms or (anyio.current_time() - began) * 1000
         entry = _entry(request, response, chunks, took)
-        self.recorder.keep(_key(request, entry), entry)
+        self.recorder.keep(key_for(request, entry), entry)
         return response
 
     async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
@@ -143,7 +161,7 @@ class RecordingProvider:
             "request_hash": request_hash(request),
             "asked": asked(request),
         }
-        self.recorder.keep(_key(request, entry), entry)
+        self.recorder.keep(key_for(request, entry), entry)
         return response
 
     async def close(self) -> None:
@@ -180,12 +198,22 @@ def _entry(request: Request, response: Response, chunks: list[str], took: float)
         ]
     if chunks and "".join(chunks) == content:  # not of a reply in which something was replaced
         entry["chunks"] = chunks
+    downloads = {
+        download_key(each.origin): {
+            "media_type": each.media_type,
+            "sha256": each.digest or sha256(each.data).hexdigest(),
+        }
+        for each in request.attachments
+        if each.origin
+    }
+    if downloads:
+        entry["downloads"] = downloads
     entry["request_hash"] = request_hash(request)
     entry["asked"] = asked(request)
     return entry
 
 
-def _key(request: Request | EmbeddingRequest, entry: Mapping[str, Any]) -> str:
+def key_for(request: Request | EmbeddingRequest, entry: Mapping[str, Any]) -> str:
     """Return the key of a reply. Keys with a leading underscore are no replies, so a step with such an id is known by its request."""
     step = request.step_id
     return step if step and not step.startswith("_") else str(entry["request_hash"])

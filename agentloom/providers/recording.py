@@ -30,7 +30,8 @@ _USAGE_KEYS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_
 class Entry:
     """One recorded reply. ``latency_ms`` is how long the real call took, ``cost_usd`` what it cost.
 
-    ``chunks`` are the pieces in which a streamed reply came. ``asked`` tells what the request was, as far as it is needed to say what
+    ``chunks`` are the pieces in which a streamed reply came. ``downloads`` are the attachments that were downloaded for it: by a hash of
+    their address, their `media_type` and `sha256`. ``asked`` tells what the request was, as far as it is needed to say what
     has changed since.
     """
 
@@ -48,6 +49,7 @@ class Entry:
     time_to_first_token_ms: float | None = None
     reasoning: str | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
+    downloads: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @record()
@@ -58,6 +60,11 @@ class ToolEntry:
     arguments: Any
     result: Any = None
     error: Mapping[str, str] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the call as a recording holds it."""
+        outcome = {"result": self.result} if self.error is None else {"error": dict(self.error)}
+        return {"name": self.name, "arguments": self.arguments, **outcome}
 
 
 @record()
@@ -71,6 +78,13 @@ class Recording:
     version: int = NEWEST_VERSION
     turns: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
     tools: Mapping[str, tuple[ToolEntry, ...]] | None = None
+
+    @property
+    def downloads(self) -> dict[str, Mapping[str, str]]:
+        """The attachments that were downloaded for any of the replies."""
+        return {
+            key: about for turns in self.turns.values() for entry in turns for key, about in entry.downloads.items()
+        }
 
     def key_of(self, request: Request | EmbeddingRequest) -> tuple[str, str] | None:
         """Return the key that answers a request, and how it was found (`step_id` or `request_hash`); None on a miss.
@@ -144,6 +158,11 @@ def _hashed(text: str, secrets: Secrets) -> str:
     return secrets.text(text) if data is None else json.dumps(secrets.value(data), sort_keys=True)
 
 
+def download_key(url: str) -> str:
+    """Return the key of an attachment among the downloads: no part of the address itself, which may hold a token."""
+    return digest(url, 32)
+
+
 def json_of(text: str) -> Any:
     """Return the JSON object or list that a text is, else None."""
     if text.lstrip()[:1] not in ("{", "["):
@@ -167,7 +186,11 @@ def message_data(message: Message) -> dict[str, Any]:
         from hashlib import sha256
 
         data["attachments"] = [
-            {"kind": each.kind, "media_type": each.media_type, "source": each.url or sha256(each.data).hexdigest()}
+            {
+                "kind": each.kind,
+                "media_type": each.media_type,
+                "source": each.url or each.digest or sha256(each.data).hexdigest(),
+            }
             for each in message.attachments
         ]
     return data
@@ -261,6 +284,7 @@ def _entry(where: str, value: Any) -> Entry:
         else _number(where, value, "time_to_first_token_ms"),
         reasoning=_text(where, value, "reasoning"),
         asked=_object(where, value, "asked"),
+        downloads=_downloads(where, value),
     )
 
 
@@ -279,6 +303,14 @@ def _object(where: str, value: Mapping[str, Any], key: str) -> Mapping[str, Any]
     if isinstance(found, dict):
         return found
     raise _Malformed(f"`{where}.{key}` must be an object, not {_kind(found)}")
+
+
+def _downloads(where: str, value: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+    found = _object(where, value, "downloads")
+    for key, about in found.items():
+        if not (isinstance(about, dict) and all(isinstance(about.get(name), str) for name in ("media_type", "sha256"))):
+            raise _Malformed(f"`{where}.downloads.{key}` must be an object with `media_type` and `sha256`")
+    return found
 
 
 def _tools(value: Any) -> dict[str, tuple[ToolEntry, ...]]:

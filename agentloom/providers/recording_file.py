@@ -167,7 +167,14 @@ def _parsed(text: str) -> _Text:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    if "[" in text:  # vectors: a line each, not a line a number; no text of JSON holds a line break
+        text = re.sub(
+            r"\[\n[-\s\d.,eE+]+\n\s*\]",
+            lambda found: re.sub(r"\s+", " ", found[0]).replace("[ ", "[").replace(" ]", "]"),
+            text,
+        )
+    return text.replace("\n", "\n  ")
 
 
 def _try_to_write(path: Path) -> None:

@@ -60,19 +60,25 @@ def gateway_for(
     seed: int | None = None,
     strict: bool = False,
     offline: bool = False,
+    into: ProviderGateway | None = None,
 ) -> ProviderGateway:
     """Return the gateway for a run whose `config.provider` is ``config_provider``.
 
     `mock` stands alone: nothing else is registered, so such a run never touches the network; ``responses`` is its recording, to which it
     keeps in every word if ``strict``. ``offline`` is for replays: nothing reaches out, webhooks included.
+    ``into`` is a gateway to be set up, instead of a new one.
     Otherwise the providers of ``settings_providers``, or without any those that ``environ`` sets up. Keys are read from ``environ`` only.
     Raises ``WorkflowError`` for an unknown provider and for a responses file that is missing or malformed, ``UsageError`` for
     settings, variables and price tables that can't be used.
     """
-    gateway = ProviderGateway(offline=offline)
+    gateway = ProviderGateway(offline=offline) if into is None else into
     if config_provider == "mock":
         recording = load_recording(responses) if isinstance(responses, Path) else responses
-        mock = MockProvider(recording, latency_model=latency_model, latency_ms=latency_ms, seed=seed, strict=strict)
+        if offline and recording is not None:
+            gateway.downloads = recording.downloads
+        mock = MockProvider(
+            recording, latency_model=latency_model, latency_ms=latency_ms, seed=seed, strict=strict, by_attempt=offline
+        )
         gateway.register(mock, PRIORITY_CHOSEN, max_rpm=None, max_tpm=None)
         return gateway
     from agentloom.providers.pricing import prices_for  # a mock run pays by its recording

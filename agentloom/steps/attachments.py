@@ -18,6 +18,9 @@ from agentloom.language.rendering import render
 from agentloom.language.template import parse_template
 from agentloom.model.sources import source_kind
 from agentloom.providers.base import Attachment, AttachmentKind
+from agentloom.providers.recording import download_key
+from agentloom.providers.replies import Mismatch
+from agentloom.providers.surroundings import current_attempt
 from agentloom.steps.media import by_content, by_name, fits
 from agentloom.tools.addresses import Reach, read_target
 from agentloom.tools.files import read_file
@@ -70,6 +73,8 @@ async def _resolved(source: str, written: Written, services: Services) -> Attach
         if written.fetch == "provider":
             reach.look_at(read_target(source))
             return Attachment(written.type, told or (named if fits(named, written.type) else ""), url=source)
+        if services.gateway.offline:
+            return _recorded(source, written, services)
         from agentloom.tools.download import download
 
         data, served = await download(source, reach, MOST_BYTES)
@@ -83,7 +88,18 @@ async def _resolved(source: str, written: Written, services: Services) -> Attach
         raise OSError(_TOO_LARGE)
     if not data:
         raise OSError("it is empty")
-    return Attachment(written.type, _media_type(written.type, told, by_content(data), (served, named)), data)
+    media_type = _media_type(written.type, told, by_content(data), (served, named))
+    return Attachment(written.type, media_type, data, origin=source if kind == "url" else "")
+
+
+def _recorded(source: str, written: Written, services: Services) -> Attachment:
+    """Return what stands for a download in a replay. Raises ``RecordingMismatchError`` when the recording knows none from there."""
+    found = services.gateway.downloads.get(download_key(source))
+    if found is None:
+        attempt = current_attempt()
+        why = f"it holds no download of attachment {_named(source)}"
+        raise Mismatch(attempt.path if attempt else "", "missing", why).error("")
+    return Attachment(written.type, found["media_type"], origin=source, digest=found["sha256"])
 
 
 def reach_of(services: Services) -> Reach:
