@@ -13,7 +13,10 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.cli.conftest import ROOT, Call, Done, environment
+from tests.cli.conftest import ROOT, Done, environment
+from tests.cli.conftest import Call as Call_
+from tests.wire.files import FileServer, file
+from tests.wire.formats import Call, Say
 from tests.wire.server import KEY, Exchange, WireServer, ok
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.loom.yaml"))
@@ -57,7 +60,7 @@ def server() -> Iterator[WireServer]:
 
 
 @pytest.fixture
-def recorded(server: WireServer, tmp_path: Path, call: Call) -> Any:
+def recorded(server: WireServer, tmp_path: Path, call: Call_) -> Any:
     """Return a function that writes a workflow and records a run of it into `r.json`."""
 
     def record(text: str, *arguments: str) -> Done:
@@ -71,7 +74,7 @@ def recorded(server: WireServer, tmp_path: Path, call: Call) -> Any:
     return record
 
 
-def replay(call: Call, folder: Path, *arguments: str, **env: str) -> Done:
+def replay(call: Call_, folder: Path, *arguments: str, **env: str) -> Done:
     return call("replay", str(folder / "flow.loom.yaml"), "-r", str(folder / "r.json"), "--json", *arguments, **env)
 
 
@@ -107,7 +110,7 @@ def answering_as(recording: Mapping[str, Any]) -> Any:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_every_example_replays_byte_for_byte(
-    path: Path, stream: bool, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch, request: Any
+    path: Path, stream: bool, tmp_path: Path, call: Call_, monkeypatch: pytest.MonkeyPatch, request: Any
 ) -> None:
     """Case 2: recorded from a server, replayed without a network: the same state, the same cost."""
     assert call("run", str(path), "--record", str(tmp_path / "mock.json")).code == 0
@@ -146,7 +149,7 @@ def test_a_replay_is_offline_and_free_of_keys(recorded: Any, tmp_path: Path) -> 
     assert outcome(first.out)[2] > 0
 
 
-def test_pieces_of_a_reply_are_replayed_as_they_came(recorded: Any, call: Call, tmp_path: Path) -> None:
+def test_pieces_of_a_reply_are_replayed_as_they_came(recorded: Any, call: Call_, tmp_path: Path) -> None:
     """RP-5: streamed replies are recorded and replayed as chunks."""
 
     def pieces(name: str) -> list[str]:
@@ -168,7 +171,7 @@ def test_pieces_of_a_reply_are_replayed_as_they_came(recorded: Any, call: Call, 
     ],
 )
 def test_what_was_not_recorded_fails_the_step_and_says_why(
-    recorded: Any, call: Call, tmp_path: Path, change: tuple[str, str], why: str
+    recorded: Any, call: Call_, tmp_path: Path, change: tuple[str, str], why: str
 ) -> None:
     """RP-4: strict; the step is named, and it isn't tried again."""
     recorded(FLOW)
@@ -197,7 +200,7 @@ def test_what_was_not_recorded_fails_the_step_and_says_why(
     ],
 )
 def test_case_an_empty_or_missing_recording_is_never_green(
-    call: Call, tmp_path: Path, content: str | None, says: str
+    call: Call_, tmp_path: Path, content: str | None, says: str
 ) -> None:
     """Refused before the run, with a hint."""
     (tmp_path / "flow.loom.yaml").write_text(FLOW, encoding="utf-8")
@@ -208,7 +211,7 @@ def test_case_an_empty_or_missing_recording_is_never_green(
     assert says in done.err
 
 
-def test_the_recording_of_a_workflow_is_found(recorded: Any, call: Call, tmp_path: Path) -> None:
+def test_the_recording_of_a_workflow_is_found(recorded: Any, call: Call_, tmp_path: Path) -> None:
     """Without `-r`: `recordings/<name>.json` beside the file; what `responses_file` names goes first."""
     first = recorded(FLOW)
     file = str(tmp_path / "flow.loom.yaml")
@@ -225,7 +228,7 @@ def test_the_recording_of_a_workflow_is_found(recorded: Any, call: Call, tmp_pat
     assert json.loads(call("replay", file, "--json").out)["final_state"]["draft"] == "named"
 
 
-def test_recorded_tools_are_not_run(recorded: Any, call: Call, tmp_path: Path) -> None:
+def test_recorded_tools_are_not_run(recorded: Any, call: Call_, tmp_path: Path) -> None:
     """RP-6: name, arguments and result under `_tools`; a replay runs none, and takes no other call for them."""
     first = recorded(TOOLS, "--record-tools")
     assert json.loads((tmp_path / "r.json").read_text())["_tools"]["read"] == [
@@ -242,7 +245,7 @@ def test_recorded_tools_are_not_run(recorded: Any, call: Call, tmp_path: Path) -
 
 
 def test_tools_that_were_not_recorded_run_but_reach_nowhere(
-    recorded: Any, call: Call, tmp_path: Path, server: WireServer
+    recorded: Any, call: Call_, tmp_path: Path, server: WireServer
 ) -> None:
     """Without `--record-tools` a replay runs tools, but for those that use the network."""
     fetch = f'  - {{id: fetch, type: tool, tool_name: http_request, tool_args: {{url: "{server.host}/v1/models"}}}}\n'
@@ -260,7 +263,7 @@ def test_tools_that_were_not_recorded_run_but_reach_nowhere(
     assert len(server.requests) == before
 
 
-def test_a_tool_that_failed_fails_again(recorded: Any, call: Call, tmp_path: Path) -> None:
+def test_a_tool_that_failed_fails_again(recorded: Any, call: Call_, tmp_path: Path) -> None:
     """Its error is recorded as well."""
     text = TOOLS.replace("note.txt", "no/such.txt").replace("file_write", "file_read").replace(', content: "x"', "")
     first = recorded(text.replace("type: tool,", "type: tool, retry: {max_retries: 0},"), "--record-tools")
@@ -285,7 +288,7 @@ steps:
 
 @pytest.mark.parametrize("given", [True, False], ids=["given again", "without the secret"])
 def test_secrets_are_in_no_recording_and_it_still_replays(
-    tmp_path: Path, call: Call, given: bool, server: WireServer, recorded: Any
+    tmp_path: Path, call: Call_, given: bool, server: WireServer, recorded: Any
 ) -> None:
     """RD-3: neither a secret key's value nor a reply that goes to one, nor a text that repeats it, is written."""
     server.reply = "the-token-42, and your password hunter2-secret"
@@ -305,7 +308,7 @@ def test_secrets_are_in_no_recording_and_it_still_replays(
     assert json.loads(again.out)["final_state"]["token"] == json.loads(first.out)["final_state"]["token"]
 
 
-def test_options_that_contradict_each_other(call: Call, tmp_path: Path) -> None:
+def test_options_that_contradict_each_other(call: Call_, tmp_path: Path) -> None:
     """EX-1: exit 2, and nothing is written."""
     (tmp_path / "flow.loom.yaml").write_text(FLOW, encoding="utf-8")
     (tmp_path / "old.json").write_text('{"_version": 2}')
@@ -322,7 +325,7 @@ def test_options_that_contradict_each_other(call: Call, tmp_path: Path) -> None:
     assert not Path(new).exists()
 
 
-def test_a_file_that_is_refused_leaves_no_recording(call: Call, tmp_path: Path) -> None:
+def test_a_file_that_is_refused_leaves_no_recording(call: Call_, tmp_path: Path) -> None:
     """The recording is opened when the run begins, not before the check."""
     (tmp_path / "flow.loom.yaml").write_text("name: x\nsteps: []\n")
     assert call("run", str(tmp_path / "flow.loom.yaml"), "--record", str(tmp_path / "r.json")).code == 1
@@ -343,3 +346,159 @@ def test_a_run_that_is_killed_has_recorded_what_it_had(tmp_path: Path, start: An
     server.let_go()
     held = json.loads((tmp_path / "r.json").read_text())
     assert list(held) == ["_version", "draft"]
+
+
+LOOP = """\
+name: loop
+config: {provider: openai, model: gpt-4o-mini}
+state: {chat: {messages: [], token_budget: 60, trim_policy: summarize_oldest}, words: [tea, milk]}
+steps:
+  - id: look
+    type: llm_call
+    prompt: "Read both."
+    tools: [{name: file_read}]
+    output: found
+  - id: form
+    type: llm_call
+    depends_on: [look]
+    prompt: "As JSON."
+    response_schema: {type: json_schema, schema: {type: object, properties: {n: {type: integer}}, required: [n]}}
+    output: form
+  - {id: talk, type: llm_call, depends_on: [form], prompt: "Hello, this is a message of some length to be kept.", conversation: chat}
+  - {id: more, type: llm_call, depends_on: [talk], prompt: "And another one, which is long as well, so it has to be cut.", conversation: chat}
+  - {id: last, type: llm_call, depends_on: [more], prompt: "And another one, which is long as well, so it has to be cut.", conversation: chat}
+  - {id: vectors, type: embed, depends_on: [last], inputs: words, model: text-embedding-3-small, output: vectors}
+  - id: sub
+    type: subworkflow
+    depends_on: [vectors]
+    workflow_inline:
+      name: child
+      config: {provider: generic_openai, model: llama-3}
+      steps: [{id: look, type: llm_call, prompt: "Child"}]
+"""
+
+CALLS = (Call("a", "file_read", '{"path": "one.txt"}'), Call("b", "file_read", '{"path": "two.txt"}'))
+LONG = "A reply that is long enough that a conversation of it soon is over its budget of tokens."
+SAYS = (
+    Say("Let me look.", CALLS),
+    Say("One and two."),
+    Say('{"n": "x"}'),
+    Say('{"n": 3}'),
+    Say(LONG),
+    Say(LONG),
+    Say(LONG),
+    Say(LONG),
+    Say(LONG),
+)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_case_a_tool_loop_takes_the_same_turns(
+    tmp_path: Path, call: Call_, stream: bool, request: pytest.FixtureRequest
+) -> None:
+    """Rounds of tools with calls side by side, replies asked for again, summaries, vectors, a child with another provider."""
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text(name)
+    text = (
+        LOOP
+        if not stream
+        else LOOP.replace('"n": "x"', "").replace('    prompt: "As', '    stream: false\n    prompt: "As')
+    )
+    (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
+    how = ["--stream"] if stream else []
+    with WireServer(says=SAYS) as server:
+        first = call(
+            "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"), "--record-tools", *how,
+            OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url, GENERIC_OPENAI_BASE_URL=server.url, GENERIC_OPENAI_API_KEY=KEY,
+        )  # fmt: skip
+    assert first.code == 0, first.err
+    held = json.loads((tmp_path / "r.json").read_text())
+    assert [len(held[key]) for key in ("look", "form", "vectors", "sub.look")] == [2, 2, 1, 1]
+    assert [call["name"] for call in held["look"][0]["tool_calls"]] == ["file_read", "file_read"]
+    assert sorted(call["result"] for call in held["_tools"]["look"]) == ["one", "two"]
+    assert any(key.endswith("::summarize") for key in held), list(held)
+    assert held["sub.look"][0]["provider"] == "generic_openai"
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").unlink()
+    request.getfixturevalue("no_way_out")
+    again = replay(call, tmp_path, *how)
+    assert again.code == 0, again.err
+    assert outcome(again.out) == outcome(first.out)
+
+
+def test_secret_parts_of_structured_replies_and_tool_calls(tmp_path: Path, call: Call_) -> None:
+    """The secret key inside of JSON, and in the arguments of a call; the rest stays, and the replay goes the same way."""
+    (tmp_path / "flow.loom.yaml").write_text(
+        """\
+name: secrets
+config: {provider: openai, model: gpt-4o-mini}
+state_schema: {"*.pin": {redact: true}, content: {redact: true}}
+steps:
+  - id: form
+    type: llm_call
+    prompt: "As JSON."
+    response_schema: {type: json_schema, schema: {type: object, properties: {pin: {type: string}, n: {type: integer}}, required: [pin, n]}}
+    output: user
+  - {id: use, type: llm_call, depends_on: [form], prompt: "{state.user.pin}", tools: [{name: file_write}], output: done}
+""",
+        encoding="utf-8",
+    )
+    write = Call("a", "file_write", json.dumps({"path": "x.txt", "content": "private words"}))
+    says = (Say('{"pin": "0123-4567", "n": 3}'), Say("", (write,)), Say("Your pin is 0123-4567."))
+    with WireServer(says=says) as server:
+        first = call(
+            "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"), "--record-tools",
+            OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url,
+        )  # fmt: skip
+    assert first.code == 0, first.err
+    text = (tmp_path / "r.json").read_text()
+    for secret in ("0123-4567", "private words"):
+        assert secret not in text
+    held = json.loads(text)
+    assert json.loads(held["form"][0]["content"])["n"] == 3
+    assert held["use"][1]["content"].startswith("Your pin is <REDACTED:sha256=")
+    again = replay(call, tmp_path)
+    assert again.code == 0, again.out
+    one, two = json.loads(first.out)["final_state"], json.loads(again.out)["final_state"]
+    assert one["user"] == two["user"]
+
+
+def test_downloads_are_not_made_again(tmp_path: Path, call: Call_, request: pytest.FixtureRequest) -> None:
+    """An attachment is known by its hash: the same request without the network; another address is a miss."""
+    png = b"\x89PNG\r\n\x1a\n" + bytes(16)
+    with FileServer({"/a.png?token=t0psecret": file(png, content_type="image/png")}) as files, WireServer() as server:
+        url = f"{files.url}/a.png?token=t0psecret"
+        text = (
+            "name: see\nconfig: {provider: openai, model: gpt-4o, sandbox: {allowed_domains: [127.0.0.1]}}\nsteps:\n"
+            f'  - {{id: see, type: llm_call, prompt: "What is it?", attachments: [{{type: image, source: "{url}"}}], output: it}}\n'
+        )
+        (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
+        first = call(
+            "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"),
+            OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url,
+        )  # fmt: skip
+    assert first.code == 0, first.err
+    assert "t0psecret" not in (tmp_path / "r.json").read_text()
+    request.getfixturevalue("no_way_out")
+    assert outcome(replay(call, tmp_path).out) == outcome(first.out)
+    (tmp_path / "flow.loom.yaml").write_text(text.replace("a.png", "b.png"), encoding="utf-8")
+    missed = json.loads(replay(call, tmp_path).out)["step_results"]["see"]["error"]
+    assert "doesn't answer step `see`: it holds no download of attachment" in missed
+
+
+def test_no_webhook_is_sent(tmp_path: Path, call: Call_, server: WireServer) -> None:
+    """A gate waits in a replay as well, but tells nobody."""
+    text = FLOW + (
+        '  - {id: gate, type: approval_gate, depends_on: [check], notify: {url: "' + server.host + '/hook"}}\n'
+    )
+    text = text.replace("config: {", "config: {sandbox: {allow_internal_webhook_targets: true}, ")
+    (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
+    first = call(
+        "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"),
+        OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url,
+    )  # fmt: skip
+    assert json.loads(first.out)["status"] == "paused"
+    before = len(server.requests)
+    again = json.loads(replay(call, tmp_path).out)
+    assert (again["status"], again["step_results"]["gate"]["webhook"]["status"]) == ("paused", "not_sent")
+    assert len(server.requests) == before
