@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Convert = Callable[[Any], Any]
 
+NAMES = {"inline": "schema"}
+"""What the model calls a field whose key would hide something of pydantic's own."""
+
 
 class View:
     """A block of the file. Its keys are attributes, defaults included; ``model_fields_set`` are the keys that the file gives.
@@ -31,6 +34,13 @@ class View:
     def __init__(self, values: dict[str, Any], given: frozenset[str]) -> None:
         object.__setattr__(self, "__dict__", values)
         object.__setattr__(self, "model_fields_set", given)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only asked for what is no key: a field of the model that is called otherwise than its key in the file.
+        key = NAMES.get(name)
+        if key is None or key not in self.__dict__:
+            raise AttributeError(name)
+        return self.__dict__[key]
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"`{name}` can't be set: a workflow is immutable")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from agentloom.model.view import View, view_workflow
+from agentloom.model.view import NAMES, View, view_workflow
 from agentloom.model.workflow import Workflow
 from tests.conftest import ROOT
 from tests.model import documents
@@ -87,3 +87,37 @@ def test_a_view_needs_no_pydantic() -> None:
     code = "import sys, agentloom.model.view as v; v.view_workflow({'name': 't', 'steps': []}); print('pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_fields_with_another_name_have_both() -> None:
+    """A field of the model that is called otherwise than its key is read under its name: the schema of a reply."""
+    aliases = {
+        (name, field.alias)
+        for kind in _models(Workflow, set())
+        for name, field in kind.model_fields.items()
+        if field.alias is not None
+    }
+    assert aliases == set(NAMES.items())
+    step = {
+        "id": "a",
+        "type": "llm_call",
+        "prompt": "x",
+        "response_schema": {"type": "json_schema", "schema": {"a": 1}},
+    }
+    read: Any = view_workflow({"name": "x", "steps": [step]}).steps[0]
+    assert read.response_schema.inline == {"a": 1}
+
+
+def _models(kind: Any, seen: set[Any]) -> set[type[BaseModel]]:
+    """Return a model and all models that its fields hold."""
+    if kind in seen:
+        return set()
+    seen.add(kind)
+    found: set[type[BaseModel]] = set()
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        found.add(kind)
+        for field in kind.model_fields.values():
+            found |= _models(field.annotation, seen)
+    for part in getattr(kind, "__args__", ()):
+        found |= _models(part, seen)
+    return found
