@@ -143,8 +143,9 @@ def _lines(path: Path, steps: list[StaleStep], result: WorkflowResult, only_list
     if done:
         yield f"{where}: {count(len(done), 'step')} recorded anew, {len(asked) - len(done) - len(wrong)} kept"
     elif wrong:
-        cure = "; without `--list` they are recorded anew" if only_list else ""
-        yield f"{where}: {len(wrong)} of {count(len(asked), 'step')} {'is' if len(wrong) == 1 else 'are'} not answered{cure}"
+        verb, they_are = ("is", "it is") if len(wrong) == 1 else ("are", "they are")
+        cure = f"; without `--list` {they_are} recorded anew" if only_list else ""
+        yield f"{where}: {len(wrong)} of {count(len(asked), 'step')} {verb} not answered{cure}"
     else:
         yield f"{where}: {count(len(asked), 'step')}, every one answered"
     if result.status != "success":

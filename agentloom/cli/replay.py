@@ -13,6 +13,7 @@ import click
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.recordings import default_recording, recording_places
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.options import LITE
 from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, how_to_go_on, overridden, pairs_of, some_name
 from agentloom.cli.state import initial_state
 from agentloom.cli.stores import checkpointer_of
@@ -40,6 +41,7 @@ LATENCIES = ("constant", "normal", "replay")
 @click.option("-m", "--model", metavar="NAME", callback=some_name, help="As the run was recorded with it.")
 @click.option("--allow-default-fallback", is_flag=True, help="Let a placeholder answer what isn't recorded.")
 @click.option("--latency-model", type=click.Choice(LATENCIES), help="How long replies take: `replay` as recorded.")
+@LITE
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
 @click.option("--checkpoint", is_flag=True, help="Keep the run, so that it can be resumed.")
