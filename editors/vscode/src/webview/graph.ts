@@ -1,8 +1,9 @@
 // The page of the graph view: shows a drawing, follows the cursor and the run, and tells where the user wants to go.
 import type { FromPage, Problems, ToPage } from '../graph/messages';
 import type { Direction, Drawing, GraphNode } from '../protocol';
-import { type Camera, fit, READABLE, reveal, zoomAt } from './camera';
+import { begin, type Camera, centre, fit, READABLE, reveal, zoomAt } from './camera';
 import { draw, element, heads, nameOf, showGoing, showProblems } from './draw';
+import { Minimap } from './minimap';
 import { standalone } from './standalone';
 import { type Arrow, towards } from './steering';
 import { Progress, told } from './progress';
@@ -37,7 +38,11 @@ interface Level {
 
 const stage = byId('stage');
 const svg = element('svg', { role: 'group', 'aria-label': 'Graph of the workflow' });
-stage.append(svg);
+const minimap = new Minimap((x, y) => {
+  const here = level();
+  if (here !== undefined) look(centre(camera.zoom, x, y, here.drawing, room()));
+});
+stage.append(svg, minimap.root);
 const progress = new Progress();
 let levels: Level[] = [];
 let direction: Direction = 'down';
@@ -63,6 +68,7 @@ function look(next: Camera): void {
   const here = level();
   if (here !== undefined) here.camera = next;
   svg.querySelector('#drawing')?.setAttribute('transform', `translate(${camera.x} ${camera.y}) scale(${camera.zoom})`);
+  if (here !== undefined) minimap.look(camera, here.drawing, room());
   svg.classList.toggle('far', camera.zoom < READABLE);
   byId('fit').textContent = `${Math.round(camera.zoom * 100)}%`;
 }
@@ -77,7 +83,8 @@ function show(): void {
   svg.setAttribute('aria-label', `Graph of ${here.name}, ${here.drawing.nodes.length} steps`);
   const first = here.drawing.nodes.find((one) => one.id === here.chosen) ?? here.drawing.nodes[0];
   if (first !== undefined) stepOf(first.id)?.setAttribute('tabindex', '0');
-  look(here.camera ?? fit(here.drawing, room(), READABLE + 0.06));
+  minimap.draw(here.drawing);
+  look(here.camera ?? begin(here.drawing, room(), first));
   showWay();
   refresh();
   markCursor(false);
@@ -104,6 +111,7 @@ function refresh(only?: string): void {
     if (node === undefined || path === undefined || (only !== undefined && only !== path)) continue;
     const going = progress.steps.get(path);
     showGoing(step, going, now);
+    minimap.colour(node.id, going?.status ?? '');
     showProblems(step, problems[path]);
     step.setAttribute('aria-label', nameOf(node, going, problems[path], now));
   }
@@ -193,7 +201,7 @@ function renew(root: Level): void {
     const node = above?.drawing.nodes.find((one) => one.id === id);
     const drawing = node?.child ?? files.get(old.prefix.slice(0, -1));
     if (node === undefined || drawing === undefined) break;
-    levels.push({ ...old, drawing: flat(drawing), ...(again ? {} : { camera: fit(drawing, room(), READABLE) }) });
+    levels.push({ ...old, drawing: flat(drawing), ...(again ? {} : { camera: begin(drawing, room(), drawing.nodes[0]) }) });
   }
   shownIn = direction;
   const focused = svg.contains(document.activeElement);
@@ -246,6 +254,10 @@ window.addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
     }
   }
 });
+
+new ResizeObserver(() => {
+  look(camera);
+}).observe(stage);
 
 // How long running steps take, while they do.
 setInterval(() => {
