@@ -135,6 +135,11 @@ class Editor {
     return this.page.locator('.editor-instance .view-lines');
   }
 
+  /** The page of the graph view. */
+  graph() {
+    return this.page.frameLocator('iframe.webview').first().frameLocator('#active-frame');
+  }
+
   async open(name) {
     await this.page.keyboard.press('Control+p');
     await this.page.locator('.quick-input-widget input').first().waitFor();

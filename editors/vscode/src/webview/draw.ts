@@ -15,11 +15,11 @@ export function element<K extends keyof SVGElementTagNameMap>(name: K, attribute
   return made;
 }
 
-/** Return a whole drawing; steps are `g[data-id]`. `prefix` stands before the paths of its steps. */
-export function draw(drawing: Drawing, prefix: string): SVGGElement {
+/** Return a whole drawing, arrows leading down or to the right; steps are `g[data-id]`. `prefix` stands before the paths of its steps. */
+export function draw(drawing: Drawing, prefix: string, direction: Direction): SVGGElement {
   const edges = drawing.edges.map(arrow);
   const words = drawing.edges.flatMap(label);
-  const nodes = drawing.nodes.map((node) => box(node, `${prefix}${node.path}`));
+  const nodes = drawing.nodes.map((node) => box(node, `${prefix}${node.path}`, direction));
   return element('g', { id: 'drawing' }, ...edges, ...words, ...nodes);
 }
 
@@ -55,7 +55,7 @@ function label(edge: GraphEdge): SVGElement[] {
   ];
 }
 
-function box(node: GraphNode, path: string): SVGElement {
+function box(node: GraphNode, path: string, direction: Direction): SVGElement {
   const middle = node.x + node.width / 2;
   const opens = node.child !== undefined || node.childUri !== undefined;
   const classes = ['step', node.type, node.critical ? 'critical' : '', opens ? 'opens' : ''].filter(Boolean).join(' ');
@@ -66,7 +66,8 @@ function box(node: GraphNode, path: string): SVGElement {
     element('text', { class: 'detail', x: middle, y: node.y + 34 }, cut(node.detail || node.type, MOST.detail)),
     element('g', { class: 'mark', transform: `translate(${node.x + node.width} ${node.y})` }),
     element('g', { class: 'going', transform: `translate(${node.x} ${node.y})` }),
-    element('text', { class: 'caption', x: middle, y: node.y + node.height + 12 }),
+    // beside the arrow that leaves the box
+    element('text', { class: direction === 'down' ? 'caption beside' : 'caption', x: direction === 'down' ? middle + 7 : middle, y: node.y + node.height + 12 }),
     ...(opens ? [element('g', { class: 'enter', transform: `translate(${node.x + node.width - 2} ${node.y + node.height - 2})` }, element('circle', { r: 8 }), element('path', { d: 'M-4 0H4M0 -4V4' }))] : []),
   );
 }
@@ -130,5 +131,3 @@ export function nameOf(node: GraphNode, going: Going | undefined, problems: Prob
   else if (problems?.warnings) parts.push(`${problems.warnings} warnings`);
   return parts.join(', ');
 }
-
-export type { Direction };

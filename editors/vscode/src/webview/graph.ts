@@ -79,7 +79,7 @@ function show(): void {
   byId('nothing').hidden = here !== undefined;
   stage.hidden = here === undefined;
   if (here === undefined) return;
-  svg.replaceChildren(heads(), draw(here.drawing, here.prefix));
+  svg.replaceChildren(heads(), draw(here.drawing, here.prefix, direction));
   svg.setAttribute('aria-label', `Graph of ${here.name}, ${here.drawing.nodes.length} steps`);
   const first = here.drawing.nodes.find((one) => one.id === here.chosen) ?? here.drawing.nodes[0];
   if (first !== undefined) stepOf(first.id)?.setAttribute('tabindex', '0');

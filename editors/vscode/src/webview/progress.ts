@@ -96,8 +96,9 @@ export function caption(going: Going, now: number): string {
     const retries = going.failed ? `, attempt ${going.failed + 1}` : '';
     return `${duration(Math.max(0, now - (going.since ?? now)))}${retries}`;
   }
-  const words = [going.durationMs > 0 ? duration(going.durationMs) : '', going.costUsd > 0 ? money(going.costUsd) : ''].filter(Boolean);
-  return words.length > 0 ? words.join(' · ') : going.status.replaceAll('_', ' ');
+  if (going.status === 'paused') return 'waits';
+  const words = [going.durationMs >= 1 ? duration(going.durationMs) : '', going.costUsd > 0 ? money(going.costUsd) : ''].filter(Boolean);
+  return words.length > 0 || going.status === 'success' ? words.join(' · ') : going.status.replaceAll('_', ' ');
 }
 
 /** A run in a line. */

@@ -1,0 +1,98 @@
+// Runs from the editor: started by a lens, watched, cancelled, resumed, decided at a gate, looked at and compared afterwards.
+
+const assert = require('node:assert/strict');
+const { scenario } = require('./scenario.cjs');
+
+const TEXT = `\
+name: publish
+config:
+  provider: mock
+  responses_file: recordings/publish.json
+  latency_model: replay
+steps:
+  - id: draft
+    type: llm_call
+    prompt: Write something
+    output: draft
+
+  - id: check
+    type: llm_call
+    depends_on: [draft]
+    prompt: "Is this good? {state.draft}"
+    output: verdict
+
+  - id: ok
+    type: approval_gate
+    depends_on: [check]
+
+  - id: send
+    type: llm_call
+    depends_on: [ok]
+    prompt: "Announce {state.draft}"
+    output: sent
+`;
+
+function recording(patience) {
+  const reply = (content, latency) => ({ content, model: 'gpt-4o-mini', usage: { prompt_tokens: 60, completion_tokens: 20, total_tokens: 80 }, cost_usd: 0.0012, latency_ms: latency });
+  return JSON.stringify({ _version: 2, draft: reply('A draft worth reading', 120), check: reply('Quite good', patience), send: reply('It is out', 60) });
+}
+
+const files = { 'publish.loom.yaml': TEXT, 'recordings/publish.json': recording(600_000) };
+
+scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
+  const { page } = editor;
+  const lens = (words) => page.locator('.codelens-decoration a').filter({ hasText: words }).first();
+  const status = page.locator('.statusbar-item[id="agentloom.agentloom.agentloom"]');
+  const hints = (words) => editor.lines().getByText(words).first();
+
+  await act('a lens starts a run', async () => {
+    await editor.open('publish.loom.yaml');
+    await lens('Run with mock').click();
+    await status.getByText('step 2/4').waitFor(); // the first is done, the second takes ten minutes
+    await page.locator('.statusbar-item').getByText('Running publish: step 2 of 4: check · $0.0012').waitFor();
+  });
+
+  await act('the graph shows how far it is', async () => {
+    await editor.command('agentloom: Show Graph');
+    const graph = editor.graph();
+    await graph.locator('g.step[data-id="draft"][data-status="success"]').waitFor();
+    await graph.locator('g.step[data-id="check"][data-status="running"]').waitFor();
+    await graph.locator('#run').getByText('step 2 of 4 · $0.0012').waitFor();
+    assert.match(await graph.locator('g.step[data-id="draft"]').getAttribute('aria-label'), /^draft, llm_call, layer 1, on the critical path, success 1\d\d ms · \$0\.0012$/);
+  });
+
+  await act('its progress has a button that cancels it', async () => {
+    await page.locator('.statusbar-item').getByText('Running publish').click();
+    await page.locator('.notifications-center').getByText('Cancel').click();
+    await lens('⏵ Resume').waitFor();
+    await status.getByText(/^ *agentloom *$/).waitFor();
+    await editor.graph().locator('#run').getByText('cancelled').waitFor();
+  });
+
+  await act('a lens resumes it up to the gate', async () => {
+    editor.write('recordings/publish.json', recording(300));
+    await lens('⏵ Resume').click();
+    await lens('✓ Approve').waitFor();
+    await editor.graph().locator('g.step[data-id="ok"][data-status="paused"]').waitFor();
+    assert.equal(await lens('⏵ Resume').count(), 0);
+  });
+
+  await act('a lens approves, and hints tell how it went', async () => {
+    await lens('✓ Approve').click();
+    await editor.graph().locator('g.step[data-id="send"][data-status="success"]').waitFor();
+    await hints(/✓.*0\.0012/).waitFor();
+  });
+
+  await act('the view of runs lists it', async () => {
+    await page.locator('.activitybar').getByRole('tab', { name: 'agentloom' }).click();
+    const row = page.locator('.pane-body .monaco-list-row').filter({ hasText: 'publish' });
+    await row.filter({ hasText: 'success' }).first().waitFor();
+    assert.equal(await row.count(), 1);
+  });
+
+  await act('what came of it is a page', async () => {
+    await page.locator('.pane-body .monaco-list-row').filter({ hasText: 'publish' }).first().click();
+    const preview = page.frameLocator('iframe.webview:visible').last().frameLocator('#active-frame');
+    await preview.getByText('A draft worth reading').first().waitFor();
+  });
+});
