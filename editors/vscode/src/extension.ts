@@ -11,7 +11,7 @@ import { typingRules } from './typing';
 import { watchActiveFile } from './context';
 import { GraphPanels } from './graph/panels';
 import type { RunEventParams } from './protocol';
-import { commandMiddleware } from './runs/middleware';
+import { middleware } from './runs/middleware';
 import { OngoingRuns } from './runs/ongoing';
 import { showRun } from './runs/show';
 import { RunsSource } from './runs/source';
@@ -39,7 +39,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const documents = new Documents();
   const source = new RunsSource(() => server);
   const show = (runId: string, folder?: string) => showRun(source, documents, runId, folder);
-  const running = new Server(log, trace, commandMiddleware(source, show));
+  const running = new Server(log, trace, middleware(source, show));
   server = running;
   const graphs = new GraphPanels(running, context.extensionUri);
   const tree = new RunsTree(source);

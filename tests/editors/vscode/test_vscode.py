@@ -27,3 +27,13 @@ def test_finding_the_server(play: Callable[..., None], search_path: str, tmp_pat
         script.chmod(0o755)
     without = os.pathsep.join(part for part in others if not (Path(part) / "agentloom").exists())
     play("finding", without, AGENTLOOM=str(Path(ours) / "agentloom"), BARE_PYTHON=str(bare), MODULE_PYTHON=str(module))
+
+
+def test_the_graph(play: Callable[..., None]) -> None:
+    """The graph goes where it is clicked and follows the cursor, marks mistakes, opens subworkflows, obeys keys, is saved, and shows 150 steps."""
+    play("drawing")
+
+
+def test_running(play: Callable[..., None]) -> None:
+    """A run is started by its lens, watched in the status bar and the graph, cancelled, resumed, approved; its result is read and compared."""
+    play("running")

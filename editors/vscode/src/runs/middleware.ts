@@ -10,8 +10,9 @@ const OF_A_RUN = new Set(['agentloom.resume', 'agentloom.approve', 'agentloom.re
 const STARTS = new Set([...OF_A_FILE, 'agentloom.resume', 'agentloom.approve', 'agentloom.reject']);
 
 /** What the client hands commands of the server to before it sends them. */
-export function commandMiddleware(source: RunsSource, show: (runId: string, folder?: string) => Promise<void>): Middleware {
+export function middleware(source: RunsSource, show: (runId: string, folder?: string) => Promise<void>): Middleware {
   return {
+    provideCodeLenses: async (document, token, next) => (await next(document, token))?.map(withIcon) ?? null,
     executeCommand: async (command, given, next): Promise<unknown> => {
       if (STARTS.has(command) && !(await trusted())) return undefined;
       let argument: CommandArgument | undefined = asArgument(given as readonly unknown[]);
@@ -27,6 +28,12 @@ export function commandMiddleware(source: RunsSource, show: (runId: string, fold
       return next(command, Object.keys(argument).length === 0 ? given : [argument]);
     },
   };
+}
+
+/** The sign of resuming is missing in many fonts; VS Code has one of its own. */
+function withIcon(lens: vscode.CodeLens): vscode.CodeLens {
+  if (lens.command !== undefined) lens.command = { ...lens.command, title: lens.command.title.replace(/^⏵ /, '$(debug-continue) ') };
+  return lens;
 }
 
 async function trusted(): Promise<boolean> {

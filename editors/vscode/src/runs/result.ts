@@ -10,7 +10,7 @@ export function page(run: RunDetails): string {
   if (run.problem !== null) lines.push(`> ${run.problem}`, '');
   if (run.error) lines.push(...fenced(run.error), '');
   if (results.length > 0) {
-    lines.push('## Steps', '', '| | step | status | took | tokens | cost | model |', '|---|---|---|--:|--:|--:|---|');
+    lines.push('## Steps', '', '| | step | took | tokens | cost | model |', '|---|---|--:|--:|--:|---|');
     for (const [path, result] of results) lines.push(row(path, result));
     lines.push('');
   }
@@ -31,17 +31,17 @@ const MARKS: Readonly<Record<string, string>> = { success: '✓', failed: '✗',
 
 function row(path: string, result: StepResult): string {
   const skipped = result.status === 'skipped';
+  const mark = MARKS[result.status] ?? '';
   const tokens = result.token_usage?.total_tokens ?? 0;
   const cells = [
-    MARKS[result.status] ?? '',
+    result.status === 'success' ? mark : `${mark} ${said(result.status)}`.trim(),
     `\`${path}\``,
-    said(result.status),
     skipped || result.duration_ms === undefined ? '' : duration(result.duration_ms),
     tokens === 0 ? '' : String(tokens),
     result.cost_usd ? money(result.cost_usd) : '',
     [result.model, result.provider && `(${result.provider})`].filter(Boolean).join(' '),
   ];
-  return `| ${cells.join(' | ')} |`;
+  return `| ${cells.map((cell) => cell.replaceAll(' ', '\u00a0')).join(' | ')} |`;
 }
 
 /**

@@ -2,6 +2,8 @@
 import * as vscode from 'vscode';
 import type { Documents } from '../documents';
 import { comparable, page } from './result';
+import type { Run } from '../protocol';
+import { describe } from './describe';
 import type { RunsSource } from './source';
 
 /** Show what came of a run, as a page. */
@@ -20,16 +22,30 @@ export async function showJson(source: RunsSource, documents: Documents, runId: 
   if (run !== undefined) await documents.show(`${run.workflow} ${run.runId}.json`, `${JSON.stringify(run, null, 2)}\n`);
 }
 
-/** Show two runs side by side. */
-export async function compareRuns(source: RunsSource, documents: Documents, chosen: readonly { readonly runId: string; readonly folder: string }[]): Promise<void> {
-  const runs = await Promise.all(chosen.slice(0, 2).map((one) => source.details(one.runId, one.folder)));
-  const [first, second] = runs;
-  if (first === undefined || second === undefined) {
-    void vscode.window.showInformationMessage('Choose two runs to compare.');
-    return;
-  }
+/** Show two runs side by side; let the user choose where two aren't chosen yet. */
+export async function compareRuns(source: RunsSource, documents: Documents, given: readonly Run[]): Promise<void> {
+  const chosen = given.length === 2 ? given : await chooseTwo(await source.list());
+  const [first, second] = await Promise.all(chosen.map((one) => source.details(one.runId, one.folder)));
+  if (first === undefined || second === undefined) return;
   const [older, newer] = (first.created ?? '') <= (second.created ?? '') ? [first, second] : [second, first];
   const address = (run: typeof older) => documents.keep(`${run.workflow} ${run.runId}.txt`, comparable(run));
   const title = `${older.workflow} ${older.runId.slice(0, 6)} ↔ ${newer.runId.slice(0, 6)}`;
   await vscode.commands.executeCommand('vscode.diff', address(older), address(newer), title);
+}
+
+async function chooseTwo(runs: readonly Run[]): Promise<readonly Run[]> {
+  if (runs.length < 2) {
+    void vscode.window.showInformationMessage('There are no two runs to compare yet.');
+    return [];
+  }
+  const item = (run: Run) => {
+    const { label, description } = describe(run, Date.now());
+    return { label, description, run };
+  };
+  const first = await vscode.window.showQuickPick(runs.map(item), { title: 'Compare which run…', matchOnDescription: true });
+  if (first === undefined) return [];
+  const others = runs.filter((run) => run.runId !== first.run.runId);
+  others.sort((one, other) => Number(other.workflow === first.run.workflow) - Number(one.workflow === first.run.workflow));
+  const second = await vscode.window.showQuickPick(others.map(item), { title: '… with which?', matchOnDescription: true });
+  return second === undefined ? [] : [first.run, second.run];
 }
