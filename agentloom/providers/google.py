@@ -92,7 +92,7 @@ class GoogleProvider(WireProvider):
     def lacks(self, request: Request) -> str | None:
         """Return what of a request the API doesn't take: addresses of attachments."""
         if any(each.url for each in request.attachments):
-            return "downloads no attachments itself; leave out `fetch: provider`"
+            return "takes attachments only as data, not by their address; set `fetch: local`"
         return None
 
     async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:

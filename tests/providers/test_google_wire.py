@@ -428,7 +428,9 @@ async def test_an_address_is_refused_before_anything_is_sent() -> None:
     with GEMINI.serve() as server:
         provider = GEMINI.provider(server)
         turn = Message("user", "x", attachments=(Attachment("image", "", url="https://example.com/a"),))
-        assert provider.lacks(GEMINI.ask(turn)) == "downloads no attachments itself; leave out `fetch: provider`"
+        assert provider.lacks(GEMINI.ask(turn)) == (
+            "takes attachments only as data, not by their address; set `fetch: local`"
+        )
         await provider.close()
 
 
