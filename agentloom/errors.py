@@ -5,8 +5,7 @@
     AgentLoomError                       exit code 1
     ├── UsageError                       exit code 2: contradictory or unusable options
     ├── WorkflowError                    a workflow can't be loaded or run
-    │   ├── InvalidWorkflow              carries the document whose errors refuse it
-    │   └── UnsupportedFeature           valid, but needs a part that this version doesn't run yet
+    │   └── InvalidWorkflow              carries the document whose errors refuse it
     ├── StepError                        one step failed; ``transient`` says whether another attempt makes sense
     │   ├── TemplateError                a template that can't be rendered
     │   ├── ExpressionError              a router expression that is forbidden, malformed or fails
@@ -52,10 +51,6 @@ class InvalidWorkflow(WorkflowError):
     def __init__(self, message: str, document: Any = None) -> None:
         super().__init__(message)
         self.document = document
-
-
-class UnsupportedFeature(WorkflowError):
-    """The workflow is valid, but needs something that this version of the engine doesn't run yet."""
 
 
 class StepError(AgentLoomError):

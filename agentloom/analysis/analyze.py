@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agentloom.analysis.agents import agent_files
 from agentloom.analysis.children import ChildReader, inline_child
 from agentloom.analysis.classify import classify
 from agentloom.analysis.context import Context
@@ -96,7 +97,8 @@ class _Parts:
         if kind == "agent":
             head = lower_head(top, unit, "agent", frozenset())
             findings.extend(head.findings)
-            document = WorkflowDocument(self.source, self.context, tree, kind, head, base=base)
+            agents = self._agents(kind, head, ())
+            document = WorkflowDocument(self.source, self.context, tree, kind, head, agents=agents, base=base)
         else:
             head = lower_head(top, unit, "workflow", frozenset({"steps"}))
             findings.extend(finding.shift(base) for finding in head.findings)
@@ -108,8 +110,9 @@ class _Parts:
                     needs.setdefault(step.id, step.needs)
             graph = build_graph(needs)
             children = self._children(steps, findings)
+            agents = self._agents(kind, head, steps)
             document = WorkflowDocument(
-                self.source, self.context, tree, kind, head, steps, graph, children, base=base, inline=inline
+                self.source, self.context, tree, kind, head, steps, graph, children, agents, base=base, inline=inline
             )
             if (
                 not inline and self.cache.last is not None
@@ -171,13 +174,24 @@ class _Parts:
                 found[step.id] = self.reader.child(path, self.source, self._child)
         return found
 
-    def _child(self, source: Source, reader: ChildReader) -> WorkflowDocument:
+    def _agents(self, kind: FileKind, head: Facts, steps: Sequence[Step]) -> dict[str, Child]:
+        found: dict[str, Child] = {}
+        if "agents" in head.fields or kind == "agent" or any(step.type == "agent" for step in steps):
+            for path in agent_files(kind, head, (step.facts for step in steps if step.type == "agent")):
+                if path not in found:
+                    found[path] = self.reader.child(path, self.source, self._agent)
+        return found
+
+    def _agent(self, source: Source, reader: ChildReader) -> WorkflowDocument:
+        return self._child(source, reader, "agent")
+
+    def _child(self, source: Source, reader: ChildReader, kind: FileKind = "workflow") -> WorkflowDocument:
         path = self.context.path_of(source.uri)
         cache = self.cache.children.setdefault(path, AnalysisCache()) if path else AnalysisCache()
         last = cache.last
         if last is not None and last.source.text == source.text and last.context is self.context and not last.files:
             return last
-        return _analyze(source, self.context, cache, "workflow", reader)
+        return _analyze(source, self.context, cache, kind, reader)
 
 
 def _run(rule: Rule, subject: Any, where: Facts, base: int = 0) -> list[Finding]:

@@ -96,7 +96,7 @@ def _reason(error: Exception) -> str:
 def loop_through(document: WorkflowDocument, me: Path, seen: set[int] | None = None) -> tuple[Path, ...]:
     """Return the ring of files below a document that leads back to ``me``; empty when there is none."""
     seen = set() if seen is None else seen
-    for child in document.children.values():
+    for child in (*document.children.values(), *document.agents.values()):
         if me in child.loop:
             at = child.loop.index(me)
             ring = child.loop[at:-1] + child.loop[:at] if child.loop[0] == child.loop[-1] else child.loop
@@ -113,7 +113,8 @@ def _has_loop(document: WorkflowDocument) -> bool:
     seen: set[int] = set()
     todo = [document]
     while todo:  # each workflow once, however many steps run it
-        for child in todo.pop().children.values():
+        at = todo.pop()
+        for child in (*at.children.values(), *at.agents.values()):
             if child.loop:
                 return True
             if child.document is not None and id(child.document) not in seen:

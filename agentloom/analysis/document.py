@@ -148,7 +148,7 @@ class WorkflowDocument:
     """One analysed version of a file.
 
     ``kind`` is None when the text is neither a workflow nor an agent file (no checks then). ``children`` maps step ids to the
-    workflows that they run. ``files`` lists every file that was read. ``base`` is where the head's unit begins (0 but for
+    workflows that they run, ``agents`` paths as written to the agent files that they name. ``files`` lists every file that was read. ``base`` is where the head's unit begins (0 but for
     inline children). ``inline`` tells that the workflow is written in place below a step of another.
     """
 
@@ -160,6 +160,7 @@ class WorkflowDocument:
     steps: tuple[Step, ...] = ()
     graph: Graph = field(default_factory=lambda: Graph({}))
     children: Mapping[str, Child] = field(default_factory=dict)
+    agents: Mapping[str, Child] = field(default_factory=dict)
     files: frozenset[Path] = frozenset()
     base: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()

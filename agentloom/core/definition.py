@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.core.agents import inline_agents, whole_name
 from agentloom.core.plain import plain
 from agentloom.core.redaction import Redaction
 from agentloom.model.catalogue import Block, Shape, catalogue
@@ -35,12 +36,17 @@ def definition_below(definition: Mapping[str, Any], path: str) -> Mapping[str, A
 
 def _inlined(document: WorkflowDocument) -> dict[str, Any]:
     data: dict[str, Any] = plain(document.data, "workflow")
+    if document.agents:
+        data["agents"] = plain(inline_agents(document), "agents")
     for step in data.get("steps") or ():
+        if step.get("type") == "agent":
+            step["agent"] = whole_name(step["agent"], document)
         child = document.children.get(step.get("id"))
-        if child is None or child.document is None or child.path is None:
+        if child is None or child.document is None:
             continue
         below = _inlined(child.document)
-        _rebase(below, catalogue().blocks[catalogue().workflow], child.path.parent)
+        if child.path is not None:
+            _rebase(below, catalogue().blocks[catalogue().workflow], child.path.parent)
         step.pop("workflow_path", None)
         step["workflow_inline"] = below
     return data

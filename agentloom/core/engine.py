@@ -133,11 +133,10 @@ class WorkflowEngine:
         """Return what a run needs to know beforehand; ``run`` calls it before its first event.
 
         Raises ``InvalidWorkflow`` for a document with errors, ``WorkflowError`` for a typed workflow that doesn't hold together, and
-        ``UnsupportedFeature`` for what this version doesn't run yet, naming every such step and field, ``UsageError`` for an unknown
-        ``until``.
+        ``UsageError`` for an unknown ``until``.
         """
         if self._prepared is None:
-            prepared = prepare(self._workflow, BY_TYPE)
+            prepared = prepare(self._workflow)
             if self._until is not None:
                 prepared = replace(prepared, plan=up_to(prepared.plan, self._until))
             self._prepared = prepared
@@ -335,6 +334,7 @@ class WorkflowEngine:
             is_secret=lambda step_id: run.redaction.names(plan.outputs.get(step_id, ())),
             max_retries=plan.max_retries,
             capture_prompts=prepared.capture_prompts,
+            agents=prepared.agents,
             project=_project_of(self._workflow),
             callback_url=os.environ.get(CALLBACK_URL, "").strip().rstrip("/") or None,
             folder=prepared.folder,

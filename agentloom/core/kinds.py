@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from agentloom.backoff import MAX_RETRIES
+from agentloom.core.agents import Agent
 from agentloom.core.events import EventStream, StepDelta
 from agentloom.core.limits import Ledger, add_usage
 from agentloom.core.results import JSON, NO_USAGE, StepResult
@@ -96,7 +97,7 @@ class Services:
     ``is_secret`` tells, by its id, whether a step's whole output is. ``folder`` is that of the workflow's file, which relative paths start at;
     None for a workflow without a file. ``policy`` is what the workflow's sandbox allows, None if it is off; built-in tools obey it by themselves.
     ``project`` is where the project's Python modules lie, for classes that a step names. ``max_retries`` holds for steps without a number of their own.
-    ``capture_prompts`` has results keep whole prompts, without secrets.
+    ``agents`` are those that its steps run, by the names that they have for them. ``capture_prompts`` has results keep whole prompts, without secrets.
     """
 
     workflow: str
@@ -116,6 +117,7 @@ class Services:
     folder: Path | None = None
     max_retries: int = MAX_RETRIES
     capture_prompts: bool = False
+    agents: Mapping[str, Agent] = field(default_factory=dict)
     project: str | None = None
 
 
@@ -204,7 +206,7 @@ class Executor:
     ``reads`` returns the paths of the state that a step reads, or ``EVERYTHING``. A type that is pure has ``decide``: the interpreter
     calls it with the state, and it never raises. The others have ``run``, which performs one attempt, and raises when that fails.
     ``summarizes`` says that its output is a text about the value that it writes to the state, and that `steps.<id>.output` is that text;
-    of the other types it is the value. ``unsupported`` returns the fields of a step that this version doesn't run yet.
+    of the other types it is the value.
     """
 
     type: str
@@ -213,7 +215,6 @@ class Executor:
     decide: Decide | None = None
     kind: OpKind = "step"
     summarizes: bool = False
-    unsupported: Callable[[Any], Iterable[str]] = lambda step: ()
 
     def noted(self, result: StepResult) -> JSON:
         """Return what of a step's result stands at `steps.<id>.output`."""

@@ -13,7 +13,7 @@ from agentloom.errors import BudgetExceededError
 from agentloom.providers.base import Usage
 from agentloom.records import record
 
-_DIGITS = 12
+DIGITS = 12
 """Sums of money are compared to so many decimal places: three calls of 0.1 dollars are 0.3, not 0.30000000000000004."""
 
 
@@ -39,14 +39,14 @@ class Ledger:
     @property
     def exceeded(self) -> Ledger | None:
         """The nearest ledger whose limit is passed: its own, or one of those above."""
-        if self.limit is not None and round(self.spent - self.limit, _DIGITS) > 0:
+        if self.limit is not None and round(self.spent - self.limit, DIGITS) > 0:
             return self
         return self.parent.exceeded if self.parent is not None else None
 
     @property
     def reached(self) -> Ledger | None:
         """The nearest ledger whose limit is reached: nothing may start any more."""
-        if self.limit is not None and round(self.spent - self.limit, _DIGITS) >= 0:
+        if self.limit is not None and round(self.spent - self.limit, DIGITS) >= 0:
             return self
         return self.parent.reached if self.parent is not None else None
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.core.agents import Agent, agents_of
 from agentloom.core.kinds import Executor, SandboxRules
 from agentloom.core.plain import plain
 from agentloom.core.plan import Plan, make_plan
 from agentloom.core.results import JSON
 from agentloom.diagnostics import Severity
-from agentloom.errors import InvalidWorkflow, UnsupportedFeature, WorkflowError
+from agentloom.errors import InvalidWorkflow, WorkflowError
 from agentloom.records import record
 from agentloom.tools.policy import Policy, Rules, narrowed, policy_of
 
@@ -43,21 +45,16 @@ class Prepared:
     policy: Policy | None = None
     folder: Path | None = None
     capture_prompts: bool = False
+    agents: Mapping[str, Agent] = field(default_factory=dict)
 
 
-def prepare(source: WorkflowDocument | Workflow, executors: Mapping[str, Executor]) -> Prepared:
+def prepare(source: WorkflowDocument | Workflow) -> Prepared:
     """Return a workflow with everything below it, ready to run.
 
-    Raises ``InvalidWorkflow``, ``WorkflowError`` for a typed workflow that doesn't hold together, ``UsageError`` for a `state:` that
-    can't be used, and ``UnsupportedFeature`` that names the steps and fields that this version doesn't run.
+    Raises ``InvalidWorkflow``, ``WorkflowError`` for a typed workflow that doesn't hold together, and ``UsageError`` for a `state:` that
+    can't be used.
     """
-    preparation = _Preparation(executors)
-    prepared = preparation.prepare(source, None, "")
-    if preparation.unsupported:
-        found = preparation.unsupported
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        raise UnsupportedFeature(f"not supported by this version yet: {', '.join(found[:_SHOWN])}{more}")
-    return prepared
+    return _Preparation().prepare(source, None)
 
 
 def accepted(document: WorkflowDocument) -> WorkflowDocument:
@@ -76,13 +73,11 @@ def accepted(document: WorkflowDocument) -> WorkflowDocument:
 class _Preparation:
     """One walk over a workflow and its children; a child that several steps run is prepared once."""
 
-    def __init__(self, executors: Mapping[str, Executor]) -> None:
-        self.executors = executors
-        self.unsupported: list[str] = []
+    def __init__(self) -> None:
         self._policies: dict[tuple[int, int], Policy | None] = {}
         self._known: dict[tuple[int, str, str, int, int], Prepared] = {}
 
-    def prepare(self, source: WorkflowDocument | Workflow, parent: Prepared | None, prefix: str) -> Prepared:
+    def prepare(self, source: WorkflowDocument | Workflow, parent: Prepared | None) -> Prepared:
         if isinstance(source, WorkflowDocument):
             document, workflow = accepted(source), source.view
         else:
@@ -99,8 +94,6 @@ class _Preparation:
         key = (id(workflow), provider, model, id(above), id(policy))
         if key in self._known:
             return self._known[key]
-        for step in workflow.steps:
-            self.unsupported.extend(f"step `{prefix}{step.id}`: {field}" for field in self._unsupported(step))
         children: dict[str, Prepared] = {}
         state = plain(workflow.state, "state")
         prepared = Prepared(
@@ -115,12 +108,12 @@ class _Preparation:
             policy,
             folder,
             config.capture_prompts,
+            agents_of(workflow, document),
         )
         self._known[key] = prepared
         for step in workflow.steps:
             if step.type == "subworkflow":
-                below = _child(step, document)
-                children[step.id] = self.prepare(below, prepared, f"{prefix}{step.id}.")
+                children[step.id] = self.prepare(_child(step, document), prepared)
         return prepared
 
     def _policy(self, rules: Rules, folder: Path | None, parent: Prepared | None) -> Policy | None:
@@ -130,14 +123,6 @@ class _Preparation:
         if key not in self._policies:
             self._policies[key] = narrowed(policy_of(rules, folder), above)
         return self._policies[key]
-
-    def _unsupported(self, step: Step) -> Iterator[str]:
-        executor = self.executors.get(step.type)
-        if executor is None:
-            yield f"`type: {step.type}`"
-            return
-        for field in executor.unsupported(step):
-            yield f"`{field}`"
 
 
 def _folder(document: WorkflowDocument | None, parent: Prepared | None) -> Path | None:

@@ -39,8 +39,11 @@ _BUILTINS = frozenset({
 _SPELLED = {"true": "True", "false": "False", "null": "None", "none": "None", "nil": "None", "undefined": "None"}
 
 
-def check_tree(tree: Node, faults: list[Fault], value: str) -> list[Node]:
-    """Add the faults of ``tree`` to ``faults``; return its nodes, from left to right, or none if it nests too deep."""
+def check_tree(tree: Node, faults: list[Fault], value: str, names: tuple[str, ...] = ()) -> list[Node]:
+    """Add the faults of ``tree`` to ``faults``; return its nodes, from left to right, or none if it nests too deep.
+
+    ``names`` are allowed besides ``ROOTS``.
+    """
     nodes: list[Node] = []
     todo: list[tuple[Node, int]] = [(tree, 1)]
     expected: set[int] = set()
@@ -53,7 +56,8 @@ def check_tree(tree: Node, faults: list[Fault], value: str) -> list[Node]:
         nodes.append(node)
         match node:
             case Name() if id(node) not in expected:
-                _check_name(node, faults)
+                if node.name not in names:
+                    _check_name(node, faults)
             case Attribute():
                 _check_attribute(node, faults)
             case Subscript(key=key, key_span=span) if isinstance(key, str):

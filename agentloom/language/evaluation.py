@@ -38,12 +38,12 @@ from agentloom.language.tree import (
 _FAILURES = (TypeError, ValueError, OverflowError, KeyError, IndexError, RecursionError, MemoryError)
 
 
-def evaluate_tree(tree: Node, value: str, state: Mapping[str, Any]) -> Any:
-    """Return what ``tree``, read from the text ``value``, gives on ``state``; tuples become lists.
+def evaluate_tree(tree: Node, value: str, state: Mapping[str, Any], names: Mapping[str, Any] | None = None) -> Any:
+    """Return what ``tree``, read from the text ``value``, gives on ``state``; tuples become lists. ``names`` are known besides.
 
     Raises ``ExpressionError`` with the place that failed. The state is only read, never changed.
     """
-    return _as_json(_Walk(value, state).visit(tree))
+    return _as_json(_Walk(value, state, names or {}).visit(tree))
 
 
 def _as_json(value: Any) -> Any:
@@ -55,11 +55,12 @@ def _as_json(value: Any) -> Any:
 class _Walk:
     """One evaluation: the state, and the work that is left."""
 
-    __slots__ = ("state", "text", "work")
+    __slots__ = ("names", "state", "text", "work")
 
-    def __init__(self, text: str, state: Mapping[str, Any]) -> None:
+    def __init__(self, text: str, state: Mapping[str, Any], names: Mapping[str, Any]) -> None:
         self.text = text
         self.state = state
+        self.names = names
         self.work = Work()
 
     def visit(self, node: Node) -> Any:
@@ -87,6 +88,8 @@ class _Walk:
             return self.state
         if node.name == "steps":
             return _plain(self.state.get("steps", {}))
+        if node.name in self.names:
+            return _plain(self.names[node.name])
         raise Refusal(f"`{node.name}` is not defined; conditions know `state` and `steps`")
 
     def _attribute(self, node: Attribute) -> Any:

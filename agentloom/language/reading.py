@@ -12,10 +12,10 @@ from agentloom.language.truth import canonical_text, constant_truth
 from agentloom.text import Span
 
 
-def read_expression(value: str) -> Expression:
-    """Return the expression that ``value`` is. Never raises."""
+def read_expression(value: str, names: tuple[str, ...] = ()) -> Expression:
+    """Return the expression that ``value`` is, with ``names`` besides `state` and `steps`. Never raises."""
     tree, faults, _ = parse_tree(value)
-    nodes = check_tree(tree, faults, value)
+    nodes = check_tree(tree, faults, value, names)
     faults.sort(key=lambda fault: (fault.span, fault.kind))
     return Expression(
         value,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from agentloom.model.catalogue import STEP, Field, Shape, catalogue
 
 if TYPE_CHECKING:
+    from agentloom.model.agent import AgentDefinition
     from agentloom.model.workflow import Workflow
 
 Convert = Callable[[Any], Any]
@@ -57,6 +58,11 @@ class View:
 def view_workflow(data: Mapping[str, Any]) -> Workflow:
     """Return the view of a workflow's plain data, typed as what it stands for. The shape check must have accepted it."""
     return cast("Workflow", _view(catalogue().workflow, data))
+
+
+def view_agent(data: Mapping[str, Any]) -> AgentDefinition:
+    """Return the view of an agent's plain data, typed as what it stands for. The shape check must have accepted it."""
+    return cast("AgentDefinition", _view(catalogue().agent, data))
 
 
 class _Plan(NamedTuple):

@@ -8,6 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 from agentloom.core.kinds import Attempt, Services
+from agentloom.core.limits import DIGITS
+from agentloom.errors import StepError
 from agentloom.providers.base import Message, OnDelta, Request, Response
 
 
@@ -16,12 +18,22 @@ class Caller:
 
     ``request`` says what they have in common. ``key`` is the idempotency key of the first; those after it get keys made from it and from
     what is said in them, so that a turn that is made again after a kill, and goes another way, is never taken for the first one.
-    ``on_delta`` takes the text of streamed replies; ``reasoning`` is what came of it, reply by reply.
+    ``limit`` is what its calls may cost, in US dollars; those of a ``parent`` count for that, too. ``on_delta`` takes the text of streamed replies; ``reasoning`` is what came of it, reply by reply.
     """
 
     def __init__(
-        self, services: Services, attempt: Attempt, request: Request, key: str, on_delta: OnDelta | None = None
+        self,
+        services: Services,
+        attempt: Attempt,
+        request: Request,
+        key: str,
+        on_delta: OnDelta | None = None,
+        limit: float | None = None,
+        parent: Caller | None = None,
     ) -> None:
+        self.cost = 0.0
+        self.limit = limit
+        self.parent = parent
         self.services = services
         self.attempt = attempt
         self.key = key
@@ -45,8 +57,27 @@ class Caller:
         return response
 
     def spend(self, response: Response) -> None:
-        """Count what a call cost."""
+        """Count what a call cost. Raises ``TooDear`` when that is more than its own limit, or one above it."""
         self.attempt.spend(response.cost_usd, response.usage)
+        above: Caller | None = self
+        dear: Caller | None = None
+        while above is not None:
+            above.cost += response.cost_usd
+            if above.limit is not None and round(above.cost - above.limit, DIGITS) > 0:
+                dear = above
+            above = above.parent
+        if dear is not None:
+            raise TooDear(dear)
+
+
+class TooDear(StepError):
+    """The calls of a turn cost more than its `max_cost_usd`; ``caller`` is the one whose limit it is."""
+
+    def __init__(self, caller: Caller) -> None:
+        super().__init__(
+            f"the agent's turn cost ${caller.cost:.4f}, more than its `max_cost_usd` of ${caller.limit or 0:.4f}"
+        )
+        self.caller = caller
 
 
 def derived(key: str, *parts: Any) -> str:

@@ -20,18 +20,22 @@ NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
 def offered(tools: Iterable[ToolDefinition], services: Services, attempt: Attempt) -> Iterator[Offer]:
     """Yield what a step offers. A tool that nobody registered is a warning: a call of it is answered so, as text."""
     for tool in tools:
-        description = tool.description
-        parameters: Mapping[str, Any] | None = tool.parameters
         try:
-            info = services.tools.info(tool.name)
+            spec = spec_of(services, tool.name, tool.description, tool.parameters)
         except ToolNotFoundError as error:
             attempt.warn(f"{error}; a call of it can't succeed")
-        else:
-            description = info.description if description is None else description
-            parameters = info.parameters if parameters is None else parameters
-        yield offer_of(
-            services, ToolSpec(tool.name, description or "", NO_ARGUMENTS if parameters is None else parameters)
-        )
+            spec = ToolSpec(tool.name, tool.description or "", tool.parameters or NO_ARGUMENTS)
+        yield offer_of(services, spec)
+
+
+def spec_of(services: Services, name: str, description: str | None, parameters: Mapping[str, Any] | None) -> ToolSpec:
+    """Return a tool as a model sees it; what isn't given is as it was registered. Raises ``ToolNotFoundError``."""
+    info = services.tools.info(name)
+    return ToolSpec(
+        name,
+        info.description if description is None else description,
+        info.parameters if parameters is None else parameters,
+    )
 
 
 def offer_of(services: Services, spec: ToolSpec) -> Offer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentloom.core.kinds import Executor
-from agentloom.steps import approval_gate, embed, llm_call, router, subworkflow, tool
+from agentloom.steps import agent, approval_gate, embed, llm_call, router, subworkflow, tool
 
 EXECUTORS: tuple[Executor, ...] = (
     llm_call.EXECUTOR,
@@ -14,6 +14,7 @@ EXECUTORS: tuple[Executor, ...] = (
     subworkflow.EXECUTOR,
     approval_gate.EXECUTOR,
     embed.EXECUTOR,
+    agent.EXECUTOR,
 )
 
 BY_TYPE: Mapping[str, Executor] = {executor.type: executor for executor in EXECUTORS}

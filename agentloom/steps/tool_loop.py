@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import anyio
+from anyio.abc import TaskGroup
 
 from agentloom.core.cancelling import is_cancelled
 from agentloom.core.plain import NotPlain, plain
@@ -110,9 +111,12 @@ async def _run_all(calls: Sequence[ToolCall], offers: Mapping[str, Offer], key: 
             text, is_error = await _run(call, offers, derived(key, at, call.name, call.arguments))
         except (ProviderError, Raised) as error:
             raised.append(error.error if isinstance(error, Raised) else error)
+            if group is not None:
+                group.cancel_scope.cancel()  # what the others would say nobody is going to be told
         else:
             results[at] = Message("tool", text, name=call.name, tool_call_id=call.id, is_error=is_error)
 
+    group: TaskGroup | None = None
     if len(calls) == 1:
         await one(0, calls[0])
     else:

@@ -28,7 +28,6 @@ CASES: list[tuple[Exception, str]] = [
     (errors.ValidationError("x"), "permanent"),
     (errors.WorkflowError("x"), "permanent"),
     (errors.InvalidWorkflow("x"), "permanent"),
-    (errors.UnsupportedFeature("x"), "permanent"),
     (errors.UsageError("x"), "permanent"),
     (errors.CheckpointSchemaError("x"), "permanent"),
     (errors.PauseRequestedError("x"), "permanent"),

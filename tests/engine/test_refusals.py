@@ -1,4 +1,4 @@
-"""What this version doesn't run yet, and what can't be run at all: refused before the first event, in clear words."""
+"""What can't be run at all: refused before the first event, in clear words."""
 
 from __future__ import annotations
 
@@ -12,45 +12,10 @@ from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent
 from agentloom.core.loader import load_data, load_text, load_workflow
 from agentloom.core.parser import WorkflowParser
-from agentloom.errors import InvalidWorkflow, UnsupportedFeature, UsageError, WorkflowError
+from agentloom.errors import InvalidWorkflow, UsageError, WorkflowError
 from agentloom.model.workflow import build_workflow
 from tests.engine.world import ask, flow, run, sub
 
-AGENT = {"id": "a", "type": "agent", "agent": "x", "input": "hello"}
-
-
-def refusal(data: Any, **options: Any) -> str:
-    """Return what a run is refused with; nothing may have happened before."""
-    events: list[RunEvent] = []
-
-    async def keep(event: RunEvent) -> None:
-        events.append(event)
-
-    engine = WorkflowEngine(build_workflow(data), on_event=keep, **options)
-    with pytest.raises(UnsupportedFeature) as caught:
-        anyio.run(engine.run)
-    assert events == []
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("step", "field"),
-    [
-        (AGENT, "step `a`: `type: agent`"),
-        (sub("s", steps=[ask("ok"), AGENT]), "step `s.a`: `type: agent`"),
-    ],
-)
-def test_a_step_that_needs_what_is_not_built_is_refused(step: dict[str, Any], field: str) -> None:
-    """The step and the field are named; it is never run without."""
-    assert refusal(flow(ask("before"), step)) == f"not supported by this version yet: {field}"
-
-
-def test_all_that_is_missing_is_told_at_once() -> None:
-    """Up to five, then a count."""
-    steps = [{**AGENT, "id": f"s{i}"} for i in range(7)]
-    text = refusal(flow(*steps))
-    assert text.count("`type: agent`") == 5
-    assert text.endswith(" and 2 more")
 
 
 def test_what_asks_for_nothing_is_not_refused() -> None:

@@ -54,6 +54,7 @@ INNER: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("context", "symbols", "graph", "labels", "edits"),
         ("document",),
         (
+            "agents",
             "lower",
             "values",
             "dataflow",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from agentloom.analysis.agents import called_by, find_agent, looks_like_path
 from agentloom.analysis.document import Facts, Step, WorkflowDocument
 from agentloom.analysis.graph import find_cycles
 from agentloom.analysis.rules.places import key_at, node_at, renamed, span_at
@@ -145,12 +146,20 @@ def unknown_agent(document: WorkflowDocument) -> Iterator[Finding]:
     known = set(valid_values(document, "agent"))
     for facts, base, place in _named(document, "agent"):
         name = place.name
-        if name in known or not name or "/" in name or name.lower().endswith((".yaml", ".yml")):
+        if name in known or not name or looks_like_path(name):
             continue
         near = suggest(document, "agent", name)
         message = undefined("agent", name, near, "define it under `agents`, or name a file")
         node = find(facts.node, _path(place.key))
         yield Finding("AL608", place.span.shift(base), message, fixes=renamed(node, near, base))
+    for facts, base, place in _agent_references(document):
+        child = document.agents[place.name]
+        for name in called_by(child.document.head.data) if child.document is not None and not child.loop else ():
+            if name not in known and not looks_like_path(name):
+                node = find(facts.node, _path(place.key))
+                span = (node.span if node is not None else facts.first).shift(base)
+                text = f"`{place.name}` calls agent `{name}`, which is not defined; define it under `agents`"
+                yield Finding("AL608", span, text)
 
 
 def agent_cycle(document: WorkflowDocument) -> Iterator[Finding]:
@@ -160,6 +169,7 @@ def agent_cycle(document: WorkflowDocument) -> Iterator[Finding]:
 
     Take one of the calls out.
     """
+    yield from _file_cycles(document)
     agents = document.head.data.get("agents")
     if not isinstance(agents, dict) or document.kind != "workflow":
         return
@@ -189,3 +199,48 @@ def agent_cycle(document: WorkflowDocument) -> Iterator[Finding]:
                 Related(places[edge].span.shift(document.base), f"`{edge[0]}` calls `{edge[1]}`") for edge in edges[:-1]
             ),
         )
+
+
+def _file_cycles(document: WorkflowDocument) -> Iterator[Finding]:
+    """Yield the rings that lead through agent files: told where this document names the first of them."""
+    told: set[str] = set()
+    for facts, base, place in _agent_references(document):
+        child = document.agents.get(place.name)
+        if document.kind == "workflow":
+            ring = _ring_from(document, place.name)
+        else:
+            ring = [path.name for path in child.loop] if child is not None else []
+        if ring and place.name not in told:
+            told.add(place.name)
+            node = find(facts.node, _path(place.key))
+            span = (node.span if node is not None else facts.first).shift(base)
+            shown = " -> ".join(ring)
+            yield Finding("AL609", span, f"agents call each other in a ring: `{shown}`; take one of the calls out")
+
+
+def _agent_references(document: WorkflowDocument) -> Iterator[tuple[Facts, int, Occurrence]]:
+    for facts, base in ((document.head, document.base), *((step.facts, step.base) for step in document.steps)):
+        for place in facts.files:
+            if place.name in document.agents:
+                yield facts, base, place
+
+
+def _ring_from(document: WorkflowDocument, name: str) -> list[str]:
+    """Return the ring that agents from here run into, by their names; nothing if there is none, or none of its agents is a file."""
+    first = find_agent(document, name, document)
+    done: set[str] = set()
+    trail: list[str] = []
+    todo = [(first, False)]
+    while todo:
+        found, leaving = todo.pop()
+        if leaving:
+            done.add(trail.pop())
+        elif found is not None and found.id in trail:
+            ring = [*trail[trail.index(found.id) :], found.id]
+            if any(looks_like_path(id_) for id_ in ring):
+                return [id_.replace("\\", "/").rpartition("/")[2] for id_ in ring]
+        elif found is not None and found.id not in done:
+            trail.append(found.id)
+            todo.append((found, True))
+            todo.extend((find_agent(document, other, found.holder), False) for other in called_by(found.data))
+    return []

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentloom.analysis import edits
-from agentloom.analysis.document import Facts, WorkflowDocument, word_span
+from agentloom.analysis.document import Child, Facts, WorkflowDocument, word_span
 from agentloom.diagnostics import Finding, Fix, Related, Severity
 from agentloom.model.sources import names_file
 from agentloom.similar import closest
 from agentloom.syntax.nodes import Scalar
 from agentloom.syntax.values import find
+from agentloom.text import Span
 
 MOST_RELATED = 5
 """Errors of a child that are shown with the reference to it."""
@@ -40,10 +41,13 @@ def _missing(document: WorkflowDocument, facts: Facts, base: int, step_id: str) 
             if child is None or child.missing is None:
                 continue
             reason = child.missing
-        elif place.key.rpartition(".")[2] == "agent":
-            agents = document.head.data.get("agents")
-            if (isinstance(agents, dict) and place.name in agents) or not _looks_like_path(place.name):
+        elif place.name in document.agents:
+            child = document.agents[place.name]
+            if child.missing is None:
                 continue
+            reason = child.missing
+        elif place.key.rpartition(".")[2] == "agent":
+            continue  # the name of one
         elif not names_file(place.name):
             continue  # made at run time, or not a file here
         home = document.path
@@ -58,16 +62,13 @@ def _missing(document: WorkflowDocument, facts: Facts, base: int, step_id: str) 
         folder = Path(os.path.abspath(home)).parent
         try:
             target = folder / place.name
-            if place.key != "workflow_path" and document.context.exists(target):
+            read = place.key == "workflow_path" or place.name in document.agents
+            if not read and document.context.exists(target):
                 continue
         except (OSError, ValueError):
             reason = "it is no path that can be opened"
             target = folder
         yield _finding(document, facts, place.key, place.name, target, reason, base)
-
-
-def _looks_like_path(name: str) -> bool:
-    return "/" in name or name.lower().endswith((".yaml", ".yml"))
 
 
 def _finding(
@@ -102,27 +103,49 @@ def _neighbour(document: WorkflowDocument, target: Path) -> str | None:
 
 
 def broken_subworkflow(document: WorkflowDocument) -> Iterator[Finding]:
-    """A subworkflow's file has errors.
+    """The file of a subworkflow or of an agent has errors.
 
-    The step would fail for good. The child's first errors are listed with the reference to it.
+    The step would fail for good. The file's first errors are listed with the reference to it.
 
-    Open the child and mend it.
+    Open that file and mend it.
     """
+    yield from _broken_agents(document)
     for step in document.steps:
         child = document.children.get(step.id or "")
         if child is None or child.path is None or child.document is None or child.loop or child.document.ok:
             continue
-        errors = [d for d in child.document.diagnostics if d.severity is Severity.ERROR]
-        count = "an error; mend it first" if len(errors) == 1 else f"{len(errors)} errors; mend them first"
-        yield Finding(
-            "AL702",
-            step.place(step.facts.span_of("workflow_path")),
-            f"`{step.facts.text('workflow_path')}` has {count}",
-            related=tuple(
-                Related(error.span, f"{error.code}: {error.message}", str(child.path))
-                for error in errors[:MOST_RELATED]
-            ),
-        )
+        yield _broken(step.place(step.facts.span_of("workflow_path")), step.facts.text("workflow_path") or "", child)
+
+
+def _broken_agents(document: WorkflowDocument) -> Iterator[Finding]:
+    broken = {
+        name: child
+        for name, child in document.agents.items()
+        if child.document is not None and not child.loop and not child.document.ok
+    }
+    for facts, base in ((document.head, document.base), *((step.facts, step.base) for step in document.steps)):
+        for place in facts.files if broken else ():
+            if place.name in broken:
+                yield _broken(_span(facts, place.key).shift(base), place.name, broken[place.name])
+
+
+def _span(facts: Facts, key: str) -> Span:
+    node = find(facts.node, tuple(int(part) if part.isdigit() else part for part in key.split(".")))
+    return word_span(node) if node is not None else facts.first
+
+
+def _broken(span: Span, name: str, child: Child) -> Finding:
+    assert child.document is not None
+    errors = [d for d in child.document.diagnostics if d.severity is Severity.ERROR]
+    count = "an error; mend it first" if len(errors) == 1 else f"{len(errors)} errors; mend them first"
+    return Finding(
+        "AL702",
+        span,
+        f"`{name}` has {count}",
+        related=tuple(
+            Related(error.span, f"{error.code}: {error.message}", str(child.path)) for error in errors[:MOST_RELATED]
+        ),
+    )
 
 
 def subworkflow_cycle(document: WorkflowDocument) -> Iterator[Finding]:

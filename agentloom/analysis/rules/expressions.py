@@ -33,8 +33,10 @@ class Condition(NamedTuple):
 
 def _expressions(facts: Facts) -> Iterator[tuple[Leaf, Expression]]:
     for leaf in facts.expressions:
-        if isinstance(leaf.value, str):
-            yield leaf, parse_expression(leaf.value)
+        mark = leaf.shape.mark("expression")
+        of_agent = mark is not None and mark.of == "agent"
+        if isinstance(leaf.value, str) and not (of_agent and leaf.value == "no_tool_call"):
+            yield leaf, parse_expression(leaf.value, ("reply",) if of_agent else ())
 
 
 def conditions(facts: Facts) -> list[Condition]:

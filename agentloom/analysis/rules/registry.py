@@ -136,9 +136,9 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "AL212", "join-never-runs", W, "document", "joining.join_never_runs", gate=gates.has("conditions", "default")
     ),
-    _rule("AL301", "expression-syntax", E, "step", expressions.expression_syntax, True),
-    _rule("AL302", "forbidden-expression", E, "step", expressions.forbidden_expression),
-    _rule("AL303", "unknown-name", E, "step", expressions.unknown_name, True),
+    _rule("AL301", "expression-syntax", E, "mapping", expressions.expression_syntax, True),
+    _rule("AL302", "forbidden-expression", E, "mapping", expressions.forbidden_expression),
+    _rule("AL303", "unknown-name", E, "mapping", expressions.unknown_name, True),
     _rule("AL304", "template-syntax", E, "mapping", templates.template_syntax, True),
     _rule("AL305", "constant-condition", W, "step", expressions.constant_condition),
     _rule(
@@ -237,7 +237,7 @@ RULES: tuple[Rule, ...] = (
         gate=gates.holds("response_schema", "output_schema", "tools", "agents"),
     ),
     _rule("AL608", "unknown-agent", E, "document", "calling.unknown_agent", True, gate=gates.has("agent", "agents")),
-    _rule("AL609", "agent-cycle", E, "document", "calling.agent_cycle", gate=gates.has("agents")),
+    _rule("AL609", "agent-cycle", E, "document", "calling.agent_cycle", gate=gates.has("agent", "agents", "tools")),
     _rule("AL701", "missing-file", E, "document", composition.missing_file, True),
     _rule("AL702", "broken-subworkflow", E, "document", composition.broken_subworkflow),
     _rule("AL703", "subworkflow-cycle", E, "document", composition.subworkflow_cycle),
