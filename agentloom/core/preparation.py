@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.agents import Agent, agents_of
-from agentloom.core.kinds import Executor, SandboxRules
+from agentloom.core.kinds import SandboxRules
 from agentloom.core.plain import plain
 from agentloom.core.plan import Plan, make_plan
 from agentloom.core.results import JSON
@@ -20,7 +20,7 @@ from agentloom.records import record
 from agentloom.tools.policy import Policy, Rules, narrowed, policy_of
 
 if TYPE_CHECKING:
-    from agentloom.model.workflow import Step, SubworkflowStep, Workflow
+    from agentloom.model.workflow import SubworkflowStep, Workflow
 
 _SHOWN = 5
 

@@ -9,13 +9,11 @@ import anyio
 import pytest
 
 from agentloom.core.engine import WorkflowEngine
-from agentloom.core.events import RunEvent
 from agentloom.core.loader import load_data, load_text, load_workflow
 from agentloom.core.parser import WorkflowParser
 from agentloom.errors import InvalidWorkflow, UsageError, WorkflowError
 from agentloom.model.workflow import build_workflow
 from tests.engine.world import ask, flow, run, sub
-
 
 
 def test_what_asks_for_nothing_is_not_refused() -> None:
