@@ -13,37 +13,6 @@ from agentloom.analysis.rules.places import span_at
 from agentloom.diagnostics import Finding
 from agentloom.language.arguments import find_references_deep
 
-# What starts other programs, and so needs a word of its own.
-META = frozenset(
-    [
-        "env",
-        "sh",
-        "bash",
-        "zsh",
-        "fish",
-        "ksh",
-        "dash",
-        "xargs",
-        "python",
-        "python3",
-        "node",
-        "perl",
-        "ruby",
-        "php",
-        "lua",
-        "awk",
-        "eval",
-        "source",
-        ".",
-        "exec",
-        "nc",
-        "ncat",
-        "socat",
-        "ssh",
-    ]
-)
-_JOINTS = ("$(", "<(", ">(", "|", ";", "&", "`", "\n", "<", ">")
-
 
 def sandbox_refusal(document: WorkflowDocument) -> Iterator[Finding]:
     """A tool step does what the file's own sandbox refuses: a command, a path or a host that isn't allowed.
@@ -61,7 +30,7 @@ def sandbox_refusal(document: WorkflowDocument) -> Iterator[Finding]:
         tool = step.facts.data.get("tool_name")
         found: tuple[str, str] | None = None
         if tool == "shell_command":
-            found = _command(_text(args, "command"), sandbox)
+            found = _command(document, args, sandbox)
         elif tool == "http_request":
             found = _address(_text(args, "url"), sandbox)
         elif tool in ("file_read", "file_write"):
@@ -84,20 +53,27 @@ def _listed(sandbox: dict[str, Any], *names: str) -> list[str]:
     return [word for name in names for word in sandbox.get(name) or () if isinstance(word, str)]
 
 
-def _command(text: str | None, sandbox: dict[str, Any]) -> tuple[str, str] | None:
+def _command(document: WorkflowDocument, args: dict[str, Any], sandbox: dict[str, Any]) -> tuple[str, str] | None:
+    text = _text(args, "command")
     if text is None:
         return None
-    joint = next((sign for sign in _JOINTS if sign in text.strip()), None)
-    if joint is not None:
-        shown = "a line break" if joint == "\n" else f"`{joint}`" if joint != "`" else "a backtick"
-        return "command", f"the sandbox refuses commands with {shown}; run one program"
-    program = os.path.basename(text.split()[0]) if text.split() else ""
-    if not program:
+    from agentloom.tools.command_words import fault_of, words_of  # only for files with commands in a sandbox
+
+    fault = fault_of(text, _listed(sandbox, "allowed_commands"), _listed(sandbox, "danger_opt_in"))
+    if fault is not None:
+        return "command", fault
+    cwd = args.get("cwd", ".")
+    if not isinstance(cwd, str) or find_references_deep(cwd):
         return None
-    if program not in _listed(sandbox, "allowed_commands"):
-        return "command", f"the sandbox doesn't allow `{program}`; add it to `allowed_commands`"
-    if program in META and program not in _listed(sandbox, "danger_opt_in"):
-        return "command", f"`{program}` starts other programs; the sandbox needs it in `danger_opt_in`, too"
+    where = "cwd" if "cwd" in args else "command"
+    trees = _listed(sandbox, "allowed_paths", "readable_paths")
+    if not trees:
+        return where, "the sandbox lets commands run nowhere; add their folder to `readable_paths`"
+    if not _inside(document, cwd, trees):
+        return where, f"the sandbox lets no command run in `{cwd}`; add it to `readable_paths`"
+    for word in (words_of(text) or ())[1:]:
+        if word.startswith(("/", "../")) and not _inside(document, os.path.join(cwd, word), trees):
+            return "command", f"the sandbox doesn't allow reading `{word}`; add its folder to `readable_paths`"
     return None
 
 
@@ -116,10 +92,26 @@ def _address(url: str | None, sandbox: dict[str, Any]) -> tuple[str, str] | None
     schemes = _listed(sandbox, "allowed_schemes") if sandbox.get("allowed_schemes") else ["http", "https"]
     if parts.scheme and parts.scheme not in schemes:
         return "url", f"the sandbox doesn't allow `{parts.scheme}` addresses; add it to `allowed_schemes`"
-    domains = _listed(sandbox, "allowed_domains")
-    if host and domains and host not in [domain.casefold() for domain in domains]:
+    domains = [domain.casefold() for domain in _listed(sandbox, "allowed_domains")]
+    if not host or host in domains:
+        return None
+    if domains:
         return "url", f"the sandbox doesn't allow `{host}`; add it to `allowed_domains`"
+    if _is_internal(host):
+        return "url", f"the sandbox doesn't allow `{host}`, an internal address; add it to `allowed_domains`"
     return None
+
+
+def _is_internal(host: str) -> bool:
+    """Tell of a host whether it is this machine or in a private network, as far as that stands there plainly."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    from ipaddress import ip_address
+
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return False
 
 
 def _path(
@@ -132,13 +124,19 @@ def _path(
     verb = "writing" if writes else "reading"
     if not allowed:
         return "path", f"the sandbox allows {verb} nowhere; add a folder to `{name}`"
-    home = document.path
-    if home is None or any("{" in path for path in allowed):
+    if _inside(document, text, allowed):
         return None
+    return "path", f"the sandbox doesn't allow {verb} `{text}`; add its folder to `{name}`"
+
+
+def _inside(document: WorkflowDocument, path: str, trees: list[str]) -> bool:
+    """Tell whether a path lies in one of the trees as they are written, or that can't be told."""
+    home = document.path
+    if home is None or any("{" in tree for tree in trees):
+        return True
     folder = Path(os.path.abspath(home)).parent
     try:
-        target = os.path.abspath(folder / text)
-        inside = any(Path(target).is_relative_to(os.path.abspath(folder / path)) for path in allowed)
+        target = Path(os.path.abspath(folder / path))
+        return any(target.is_relative_to(os.path.abspath(folder / tree)) for tree in trees)
     except ValueError:
-        return None
-    return None if inside else ("path", f"the sandbox doesn't allow {verb} `{text}`; add its folder to `{name}`")
+        return True
