@@ -46,12 +46,13 @@ class BaseTool:
     async def call(self, arguments: Mapping[str, Any]) -> Any:
         """Check the arguments and run the tool; a function that is no coroutine runs in a thread.
 
-        Raises ``ValidationError`` for arguments that don't fit, and whatever the tool itself raises.
+        Raises ``ValidationError`` for arguments that don't fit and for a result that is too large, and whatever the tool itself raises.
         """
-        values = self.signature.check(arguments)
-        if inspect.iscoroutinefunction(self.function):
-            return await self.function(**values)
-        return await _in_thread(self.function, values)
+        from agentloom.tools.calling import call, check_size  # with asyncio, which only runs need
+
+        result = await call(self.function, self.signature.check(arguments))
+        check_size(result)
+        return result
 
 
 class FunctionTool(BaseTool):
@@ -90,12 +91,3 @@ def as_tool(function: Callable[..., Any], name: str | None = None, description: 
     """Return a function as a tool, see ``tool``."""
     words = description if description is not None else (inspect.getdoc(function) or "").partition("\n\n")[0]
     return FunctionTool(function, name or str(getattr(function, "__name__", "")), " ".join(words.split()))
-
-
-async def _in_thread(function: Callable[..., Any], values: dict[str, Any]) -> Any:
-    from anyio import CapacityLimiter, to_thread
-
-    # A limiter of its own: how much runs at once is the engine's business, not that of a shared pool of threads.
-    # A call that is given up leaves its thread behind: Python can't stop one, and a step's timeout must hold.
-    result = await to_thread.run_sync(lambda: function(**values), abandon_on_cancel=True, limiter=CapacityLimiter(1))
-    return await result if inspect.isawaitable(result) else result

@@ -14,6 +14,7 @@ import anyio
 from agentloom.errors import ValidationError
 from agentloom.tools.addresses import Reach, read_target
 from agentloom.tools.base import BaseTool
+from agentloom.tools.bodies import ACCEPTED, read_body
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom.tools.certificates import certificates
 from agentloom.tools.keys import HEADER, idempotency_key
@@ -83,11 +84,13 @@ class HttpRequest(BaseTool):
         policy = narrowed(self._policy, current_policy())
         reach = policy.reach() if policy is not None else None
         if reach is not None:
-            _look_at(url, reach)
+            _look_at(url, headers, reach)
         where = f"{method} {_address(url)}"
         sent_headers = {_header_name(name): _header_value(name, value) for name, value in headers.items()}
         if (key := idempotency_key()) and HEADER.lower() not in {name.lower() for name in headers}:
             sent_headers[HEADER.encode()] = key.encode()
+        if "accept-encoding" not in {name.lower() for name in headers}:
+            sent_headers[b"Accept-Encoding"] = ACCEPTED.encode()
         try:
             sent_body = body.encode()
         except UnicodeError:
@@ -100,7 +103,7 @@ class HttpRequest(BaseTool):
                     _client(timeout or None, reach) as client,
                     client.stream(method, url, headers=sent_headers, content=sent_body or None) as response,
                 ):
-                    received = await _body(response, where)
+                    received = await read_body(response, MAX_BODY_BYTES, where)
         except TimeoutError:
             raise TimeoutError(f"{where}: no answer within {timeout:g} s") from None
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, httpx.CookieConflict) as error:
@@ -124,13 +127,18 @@ def _client(timeout: float | None, reach: Reach | None) -> httpx.AsyncClient:
     return httpx.AsyncClient(timeout=timeout, follow_redirects=False, transport=transport, trust_env=False)
 
 
-def _look_at(url: str, reach: Reach) -> None:
-    """Raise ``SandboxViolationError`` for an address that may not be asked, as far as it tells, or that can't be read."""
+def _look_at(url: str, headers: Mapping[str, str], reach: Reach) -> None:
+    """Raise ``SandboxViolationError`` for an address that may not be asked, as far as it tells, or that can't be read.
+
+    A header that names another host may not be sent: a server of many hosts would answer for that one.
+    """
     try:
         target = read_target(url)
     except ValidationError as error:
         raise reach.refuse(str(error)) from None
     reach.look_at(target)
+    if any(name.lower() == "host" for name in headers):
+        raise reach.refuse("the header `Host` is set by the address alone; leave it out")
 
 
 def failure(error: Exception, where: str, timeout: float) -> Exception:
@@ -144,15 +152,6 @@ def failure(error: Exception, where: str, timeout: float) -> Exception:
         return ValidationError(f"{where}: the request can't be sent{detail}")
     words = next((FAILURES[name] for name in names if name in FAILURES), "the request failed")
     return OSError(f"{where}: {words}{detail}")
-
-
-async def _body(response: Any, where: str) -> bytes:
-    data = bytearray()
-    async for chunk in response.aiter_bytes():
-        data += chunk
-        if len(data) > MAX_BODY_BYTES:
-            raise OSError(f"{where}: the body is larger than {MAX_BODY_BYTES // 1024 // 1024} MB")
-    return bytes(data)
 
 
 def _charset(name: str | None) -> str:

@@ -86,7 +86,10 @@ class Signature:
         if kind in ("missing", "extra_forbidden") and where != name:
             return f"argument `{where}` is missing" if kind == "missing" else f"unknown argument `{where}`"
         wanted = words_for(schema if where == name else {}, detail)
-        return f"argument `{where}` must be {wanted}, not {_found(found, wanted)}"
+        shown = _found(found, wanted)
+        if shown in wanted.split(" or "):  # a list is wanted and found, and something in it is wrong
+            return f"argument `{where}` holds a value of another type than it must"
+        return f"argument `{where}` must be {wanted}, not {shown}"
 
 
 def signature_of(function: Callable[..., Any], name: str) -> Signature:
@@ -258,10 +261,10 @@ def _said_in(hint: Any) -> dict[str, Any]:
 
 def _found(value: Any, wanted: str) -> str:
     """Return what was found where ``wanted`` was: the value where only certain ones are allowed or it is out of bounds."""
-    text = str(value)
-    named = "`" in wanted and isinstance(value, str) and len(text) <= _LONGEST_SHOWN and text.isprintable()
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"`{text}`" if named or number else kind_of(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"`{value}`" if isinstance(value, float) or abs(value) < 10**_LONGEST_SHOWN else kind_of(value)
+    named = "`" in wanted and isinstance(value, str) and len(value) <= _LONGEST_SHOWN and value.isprintable()
+    return f"`{value}`" if named else kind_of(value)
 
 
 def _known(names: list[str]) -> str:
