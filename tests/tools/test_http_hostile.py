@@ -140,6 +140,7 @@ async def test_answers_that_would_never_end(
         ("deflate, GZIP", gzip.compress(zlib.compress(b"one two"))),
         ("identity", b"one two"),
     ],
+    ids=["members", "x-gzip", "padded", "deflate", "headless", "two layers", "plain"],
 )
 async def test_compressed_answers(encoding: str, data: bytes) -> None:
     """In every form that a request asks for, whole and byte by byte."""
