@@ -1,6 +1,6 @@
 """Hints between the words of a text: what holds for a step without being written there.
 
-Its layer, the model and provider that it inherits, and how often and long it is tried in the worst case.
+Its layer, the model and provider that it inherits, how often and long it is tried in the worst case, and how it went in the last run.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import Any, Literal, NamedTuple
 
 from agentloom.analysis.document import Located, Step, WorkflowDocument
 from agentloom.analysis.effort import Effort, backoff_of, default_retries, effort_of
+from agentloom.ide.last_run import LastRun, text_of
 from agentloom.ide.links import resolve_path
 from agentloom.ide.names.mentions import is_file
 from agentloom.ide.nested import written_in
+from agentloom.ide.prose import last_run
 from agentloom.ide.prose.durations import duration
 from agentloom.ide.prose.form import MOST_NAMES, Block, Code, Inline, Prose, listed, say
 from agentloom.ide.results import Project
@@ -24,7 +26,7 @@ from agentloom.syntax.nodes import Scalar
 from agentloom.syntax.values import find_key
 from agentloom.text import Span
 
-HintKind = Literal["layer", "model", "attempts"]
+HintKind = Literal["layer", "model", "attempts", "run"]
 
 
 class Hint(NamedTuple):
@@ -46,10 +48,17 @@ class _Inherited(NamedTuple):
 
 
 def hints(
-    document: WorkflowDocument, span: Span, kinds: Collection[HintKind], project: Project | None = None
+    document: WorkflowDocument,
+    span: Span,
+    kinds: Collection[HintKind],
+    project: Project | None = None,
+    last: LastRun | None = None,
 ) -> list[Hint]:
-    """Return the hints of some kinds at the places of a span, in order; ``project`` is asked for the files of agents."""
-    asked = _Asked(span, kinds, project)
+    """Return the hints of some kinds at the places of a span, in order; ``project`` is asked for the files of agents.
+
+    ``last`` is the last run, of which the hints of the kind `run` tell.
+    """
+    asked = _Asked(span, kinds, project, last)
     found = [hint for hint in _of(document, None, asked) if span.contains(hint.offset)]
     return sorted(found, key=lambda hint: hint.offset)
 
@@ -60,9 +69,10 @@ class _Asked(NamedTuple):
     span: Span
     kinds: Collection[HintKind]
     project: Project | None
+    last: LastRun | None
 
 
-def _of(document: WorkflowDocument, parent: _Inherited | None, asked: _Asked) -> Iterator[Hint]:
+def _of(document: WorkflowDocument, parent: _Inherited | None, asked: _Asked, prefix: str = "") -> Iterator[Hint]:
     span, kinds = asked.span, asked.kinds
     inherited = _inherited(document, parent)
     if "attempts" in kinds:
@@ -79,9 +89,11 @@ def _of(document: WorkflowDocument, parent: _Inherited | None, asked: _Asked) ->
             yield from _model(document, step, inherited, asked.project)
         if "attempts" in kinds:
             yield from _attempts(document, step)
+        if "run" in kinds and asked.last is not None:
+            yield from _run(document, step, asked.last, f"{prefix}{step.id}")
         child = written_in(document, step)
         if child is not None:
-            yield from _of(child, inherited, asked)
+            yield from _of(child, inherited, asked, f"{prefix}{step.id}.")
 
 
 def _layer(document: WorkflowDocument, step: Step, name: str) -> Iterator[Hint]:
@@ -98,6 +110,13 @@ def _layer(document: WorkflowDocument, step: Step, name: str) -> Iterator[Hint]:
     company: tuple[Inline, ...] = (", together with ", *listed(others)) if others else (", alone",)
     tooltip = say(said, *company, f" and {more} more." if more else ".")
     yield Hint(place, f"layer {layer + 1}", "layer", (tooltip,))
+
+
+def _run(document: WorkflowDocument, step: Step, last: LastRun, path: str) -> Iterator[Hint]:
+    """Yield how a step went in the last run, behind its name."""
+    run, place = last.steps.get(path), _behind(step, "id")
+    if run is not None and place is not None:
+        yield Hint(place, last_run.label(run), "run", last_run.of_step(last, run, text_of(document, step)))
 
 
 def _inherited(document: WorkflowDocument, parent: _Inherited | None) -> _Inherited:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.suppress import codes_in
 from agentloom.analysis.symbols import Occurrence
 from agentloom.ide.around import Around, around
@@ -13,10 +13,12 @@ from agentloom.ide.earlier import place_before, span_now
 from agentloom.ide.expressions import word_at
 from agentloom.ide.hits import Hit, hit_at
 from agentloom.ide.json_schemas import position_of
+from agentloom.ide.last_run import LastRun, path_of, text_of, value_at
 from agentloom.ide.owners import Owner, owner_of, tool_of
-from agentloom.ide.prose import anchors, calls, fields, files, names, state, steps
+from agentloom.ide.prose import anchors, calls, fields, files, last_run, names, state, steps
 from agentloom.ide.prose.form import Prose
 from agentloom.ide.results import Project
+from agentloom.language.paths import MISSING, Part
 from agentloom.model.catalogue import Shape
 from agentloom.syntax.nodes import Alias, Scalar
 from agentloom.syntax.resolve import resolve
@@ -35,33 +37,44 @@ class Hover(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What is around a hit: the workflow around one that is written in place, and the other files."""
+    """What is around a hit: the workflow around one that is written in place, the other files, the whole text, and its last run."""
 
     outer: Around | None = None
     project: Project | None = None
+    whole: WorkflowDocument | None = None
+    last: LastRun | None = None
 
 
 def hover_at(
-    document: WorkflowDocument, offset: int, before: WorkflowDocument | None = None, project: Project | None = None
+    document: WorkflowDocument,
+    offset: int,
+    before: WorkflowDocument | None = None,
+    project: Project | None = None,
+    last: LastRun | None = None,
 ) -> Hover | None:
-    """Return what stands at an offset; ``before`` is the last version without syntax errors, asked where this one has nothing."""
-    found = _hover(document, offset, project)
+    """Return what stands at an offset; ``before`` is the last version without syntax errors, asked where this one has nothing.
+
+    Of steps and state paths it is also told how they came out of the ``last`` run.
+    """
+    found = _hover(document, offset, project, last)
     if found is not None or before is None or before is document:
         return found
     then = place_before(document.source.text, before.source.text, offset)
-    old = _hover(before, then, project) if then is not None else None
+    old = _hover(before, then, project, last) if then is not None else None
     span = span_now(document.source.text, before.source.text, old.span) if old is not None else None
     return Hover(span, old.prose) if old is not None and span is not None else None
 
 
-def _hover(document: WorkflowDocument, offset: int, project: Project | None) -> Hover | None:
+def _hover(
+    document: WorkflowDocument, offset: int, project: Project | None, last: LastRun | None = None
+) -> Hover | None:
     found = _comment(document, offset) or _anchor(document, offset)
     if found is not None:
         return found
     hit = hit_at(document, offset)
     if hit is None:
         return None
-    scene = Scene(around(document, hit.document), project)
+    scene = Scene(around(document, hit.document), project, document, last)
     if isinstance(hit.node, Alias):
         return _alias(hit)
     if not isinstance(hit.node, Scalar):
@@ -125,7 +138,7 @@ def _key_below(hit: Hit, owner: Owner, name: str, scene: Scene) -> Prose:
         return fields.of_keyword(name) if position_of(owner.below[:-1]) == "schema" else ()
     mark = owner.field.shape.mark("defines")
     if mark is not None and mark.of == "state":
-        return state.of_path(hit.document, None, owner.below)
+        return (*state.of_path(hit.document, None, owner.below), *_held(hit, owner.below, scene))
     if mark is not None and mark.of == "agent" and len(owner.below) == 1:
         return _agent(hit.document, name, scene)
     mark = owner.field.shape.mark("ref")
@@ -171,7 +184,7 @@ def _named(hit: Hit, place: Occurrence, scene: Scene) -> Prose:
     document = hit.document
     if place.kind == "step":
         step = hit.step if place.role == "define" else document.by_id.get(place.name)
-        return steps.of_step(document, step) if step is not None else ()
+        return (*steps.of_step(document, step), *_ran(document, step, scene)) if step is not None else ()
     if place.kind == "tool":
         tool = document.context.tools.get(place.name)
         return names.of_tool(tool.name, tool.description, tool.parameters) if tool is not None else ()
@@ -198,7 +211,8 @@ def _state(hit: Hit, place: Occurrence, at: int, scene: Scene) -> Hover | None:
             if place.form == "expression" and parts == ("steps",):
                 return Hover(span.shift(hit.base), calls.of_root("steps"))
             step = hit.step if place.role == "read" else None
-            return Hover(span.shift(hit.base), state.of_path(hit.document, step, parts, scene.outer))
+            known = state.of_path(hit.document, step, parts, scene.outer)
+            return Hover(span.shift(hit.base), (*known, *_held(hit, parts, scene)))
         if inside.start == inside.end:
             break
     written = place.node.value[place.inside.start : place.inside.end]
@@ -206,6 +220,23 @@ def _state(hit: Hit, place: Occurrence, at: int, scene: Scene) -> Hover | None:
     if place.form != "value" and written.startswith("state") and root.contains(at):
         return Hover(root.shift(hit.base), calls.of_root("state"))
     return None
+
+
+def _ran(document: WorkflowDocument, step: Step, scene: Scene) -> Prose:
+    """Return how a step went in the last run."""
+    if scene.last is None or scene.whole is None or step.id is None:
+        return ()
+    path = path_of(scene.whole, document, step.id)
+    run = scene.last.steps.get(path) if path is not None else None
+    return last_run.of_step(scene.last, run, text_of(document, step)) if run is not None else ()
+
+
+def _held(hit: Hit, parts: tuple[Part, ...], scene: Scene) -> Prose:
+    """Return what the state held at a path when the last run ended: that of the workflow itself, not of one inside it."""
+    if scene.last is None or hit.document is not scene.whole or not parts:
+        return ()
+    value = value_at(scene.last, parts)
+    return () if value is MISSING else tuple(last_run.of_value("After the last run", value))
 
 
 def _expression(hit: Hit, node: Scalar, at: int) -> Hover | None:

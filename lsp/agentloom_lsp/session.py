@@ -192,7 +192,8 @@ class Session:
     def tell_run(self, run: Run) -> Teller:
         """Return what tells the client of a run."""
         progress = self.progress(f"Running {run.title}")
-        return Teller(run, self.wire, progress, self.client.run_events or self.options.run_events)
+        events = self.client.run_events or self.options.run_events
+        return Teller(run, self.wire, progress, events, self.client.shows_actions)
 
     def ask(self, method: str, params: Any, then: Callable[[Any], None] = lambda _: None) -> None:
         """Send a request and go on; ``then`` gets the answer. A client that refuses is logged once and left in peace."""

@@ -20,6 +20,7 @@ from agentloom import __version__
 from agentloom.text import Source
 from agentloom_lsp.asking import seen
 from agentloom_lsp.documents import Documents
+from agentloom_lsp.features.running import ended
 from agentloom_lsp.handshake import NAME
 from agentloom_lsp.requests import EXPECTED, REQUESTS, Request
 from agentloom_lsp.session import Session
@@ -99,6 +100,7 @@ def make_protocol(session: Session) -> RequestProtocol:
     protocol.wire = session.wire
     session.unstructure = protocol._converter.unstructure
     session.project.expect(*(function(session) for function in EXPECTED))
+    session.after_run = lambda run: ended(session, run)
     for request in REQUESTS:
         protocol.fm.feature(request.method)(guarded(session, request))
     return protocol

@@ -7,6 +7,7 @@ from typing import Any
 from lsprotocol import types
 
 from agentloom.ide.hints import HintKind, hints
+from agentloom_lsp import uris
 from agentloom_lsp.asking import asked
 from agentloom_lsp.convert import Position
 from agentloom_lsp.features.hover import content
@@ -23,6 +24,7 @@ async def inlay_hint(session: Session, params: types.InlayHintParams) -> list[di
     if found is None:
         return None
     document, places, markdown = found.document, found.places, session.client.markdown_hovers
+    last = session.runs.last(uris.key(params.text_document.uri))
     start, end = params.range.start, params.range.end
     span = places.span(Position(start.line, start.character), Position(end.line, end.character))
 
@@ -34,7 +36,7 @@ async def inlay_hint(session: Session, params: types.InlayHintParams) -> list[di
                 "tooltip": content(hint.tooltip, markdown),
                 "paddingLeft": True,
             }
-            for hint in hints(document, span, kinds, session.project)
+            for hint in hints(document, span, kinds, session.project, last)
         ]
 
     return await session.worker.submit(work)
@@ -46,5 +48,6 @@ def wanted(options: Options) -> frozenset[HintKind]:
         "layer": options.hint_layer,
         "model": options.hint_model,
         "attempts": options.hint_attempts,
+        "run": options.hint_run,
     }
     return frozenset(kind for kind, is_on in switches.items() if is_on)

@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from agentloom.ide.hover import hover_at
 from agentloom.ide.prose.form import Prose, markdown, plain
+from agentloom_lsp import uris
 from agentloom_lsp.asking import asked
 from agentloom_lsp.session import Session
 
@@ -20,10 +21,11 @@ async def hover(session: Session, params: types.HoverParams) -> dict[str, Any] |
     offset = found.offset(params.position)
     opened = session.documents.get(params.text_document.uri)
     memory = opened.memory if opened is not None else None
+    last = session.runs.last(uris.key(params.text_document.uri))
 
     def work() -> dict[str, Any] | None:
         before = memory.readable if memory is not None else None
-        told = hover_at(found.document, offset, before, session.project)
+        told = hover_at(found.document, offset, before, session.project, last)
         if told is None:
             return None
         return {"contents": content(told.prose, session.client.markdown_hovers), "range": found.places.range(told.span)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ from agentloom_lsp.runs.keys import what_is_missing
 from agentloom_lsp.runs.places import home_of, store_of, working_folder
 from agentloom_lsp.runs.run import Run
 from agentloom_lsp.runs.running import new_run_id
-from agentloom_lsp.runs.telling import WITH_MOCK, missing_key
+from agentloom_lsp.runs.telling import WITH_MOCK, missing_key, outcome
 from agentloom_lsp.session import ERROR, WARNING, Session
+from agentloom_lsp.worker import CLOSED
 
 Answer = dict[str, Any]
 
@@ -129,6 +131,33 @@ async def go_on(session: Session, asked: Mapping[str, Any]) -> Answer:
     return _begin(session, begun, words, None, home_of(store, session.workspace.roots))
 
 
+def ended(session: Session, run: Run) -> None:
+    """A run has ended: keep what its state was, for hovers, and offer the mock if all it needs is a key."""
+    session.begin(_remember(session, run))
+    if missing_key(run.error) is not None and session.client.shows_actions:
+        resumed = "runId" in run.asked
+        again = {**run.asked, "provider": "mock"} if resumed else {**run.asked, "uri": run.uri, "mock": True}
+        _ask(
+            session, outcome(run)[1], lambda: session.begin(go_on(session, again) if resumed else start(session, again))
+        )
+
+
+async def _remember(session: Session, run: Run) -> None:
+    with contextlib.suppress(KeyError, ValueError):
+        run.keep(await session.worker.submit(lambda: session.kept_runs.details(run.store, run.run_id), CLOSED))
+
+
+def _ask(session: Session, said: str, run: Callable[[], None]) -> None:
+    """Show an error that the mock is a way around, and run with it if the user says so."""
+
+    def chosen(answer: Any) -> None:
+        if isinstance(answer, Mapping) and answer.get("title") == WITH_MOCK:
+            run()
+
+    actions = [{"title": WITH_MOCK}]
+    session.ask("window/showMessageRequest", {"type": ERROR, "message": said, "actions": actions}, chosen)
+
+
 def _begin(session: Session, begun: Run, words: list[str], given: str | None, folder: Path) -> Answer:
     try:
         session.runs.start(begun, words, given, folder)
@@ -175,14 +204,8 @@ def _errors(session: Session, target: Target) -> Answer | None:
 def _offer(session: Session, target: Target, asked: Mapping[str, Any], reason: str) -> Answer:
     said = f"`{target.title}` was not run: {reason}"
     again = {**asked, "uri": target.uri, "mock": True}
-
-    def chosen(answer: Any) -> None:
-        if isinstance(answer, Mapping) and answer.get("title") == WITH_MOCK:
-            session.begin(start(session, again))
-
     if session.client.shows_actions:
-        actions = [{"title": WITH_MOCK}]
-        session.ask("window/showMessageRequest", {"type": ERROR, "message": said, "actions": actions}, chosen)
+        _ask(session, said, lambda: session.begin(start(session, again)))
     else:
         session.wire.notify("window/showMessage", {"type": ERROR, "message": f"{said}; or run it with the mock"})
     return {"runId": None, "refused": "missing-key", "message": said, "variable": missing_key(reason)}

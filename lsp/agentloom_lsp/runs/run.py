@@ -111,9 +111,12 @@ class Run:
             if step.status == RUNNING:
                 self.steps[path] = step._replace(status="interrupted" if self.status == "interrupted" else "cancelled")
 
-    def keep_state(self, state: Mapping[str, Any]) -> None:
-        """Remember what the state held at the end, as it was kept: without secrets."""
-        self.state = trimmed(state)
+    def keep(self, kept: Mapping[str, Any]) -> None:
+        """Remember what the state held at the end, and what steps gave back, as it was kept: without secrets."""
+        self.state = trimmed(kept["state"])
+        for path, result in kept["step_results"].items():
+            if path in self.steps:
+                self.steps[path] = self.steps[path]._replace(output=trimmed(result.get("output")))
 
     def _step(self, kind: str, path: str, event: Mapping[str, Any]) -> None:
         text = self._texts.get(path, "")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from agentloom.ide.lenses import words
+from agentloom.ide.prose.last_run import money, took
 from agentloom_lsp.progress import Progress
 from agentloom_lsp.runs.run import RUNNING, Run
 
@@ -25,13 +26,14 @@ class Wire(Protocol):
 
 
 class Teller:
-    """Tells of one run. ``events`` says that the client wants them all."""
+    """Tells of one run. ``events`` says that the client wants them all, ``offers`` that a missing key is told elsewhere, with a way around."""
 
-    def __init__(self, run: Run, wire: Wire, progress: Progress, events: bool) -> None:
+    def __init__(self, run: Run, wire: Wire, progress: Progress, events: bool, offers: bool) -> None:
         self._run = run
         self._wire = wire
         self._progress = progress
         self._events = events
+        self._offers = offers
         progress.show()
 
     def on_cancel(self, cancel: Callable[[], object]) -> None:
@@ -69,6 +71,8 @@ class Teller:
         kind, said = outcome(run)
         shown = self._progress.shown
         self._progress.end(said)
+        if self._offers and missing_key(run.error) is not None:
+            return
         if kind != INFO or run.status == "paused" or not shown:
             self._wire.notify("window/showMessage", {"type": kind, "message": said})
 
@@ -83,7 +87,7 @@ def outcome(run: Run) -> tuple[int, str]:
     name = f"`{run.title}`"
     if run.status == "success":
         count = "1 step" if run.done == 1 else f"{run.done} steps"
-        return INFO, f"{name} is done: {count}, {seconds(run.duration)}{money(run.cost)}"
+        return INFO, f"{name} is done: {count}, {took(run.duration)}{money(run.cost, ', ')}"
     if run.status == "paused":
         return INFO, f"{name} waits at `{run.waits_at or '?'}`; approve or reject it above its first line"
     if run.status == "cancelled":
@@ -99,17 +103,3 @@ def missing_key(text: str | None) -> str | None:
     """Return the variable that an error says has to be set; None for any other error."""
     found = _KEY.search(text or "")
     return found[1] if found is not None else None
-
-
-def seconds(duration: float) -> str:
-    """Return a time in a few characters."""
-    if duration < 1:
-        return f"{duration * 1000:.0f} ms"
-    if duration < 60:
-        return f"{duration:.1f} s"
-    return f"{int(duration // 60)} min {int(duration % 60)} s"
-
-
-def money(cost: float, before: str = ", ") -> str:
-    """Return a sum in US dollars with something before it; nothing for nothing."""
-    return f"{before}${cost:.4f}" if cost else ""
