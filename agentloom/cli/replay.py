@@ -13,10 +13,10 @@ import click
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.recordings import default_recording, recording_places
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
-from agentloom.cli.options import LITE
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, how_to_go_on, overridden, pairs_of, some_name
+from agentloom.cli.options import LITE, RUN_ID, UNTIL, some_name
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, how_to_go_on, overridden, pairs_of
 from agentloom.cli.state import initial_state
-from agentloom.cli.stores import checkpointer_of
+from agentloom.cli.stores import new_checkpointer
 from agentloom.errors import UsageError, WorkflowError
 
 LATENCIES = ("constant", "normal", "replay")
@@ -46,6 +46,8 @@ LATENCIES = ("constant", "normal", "replay")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
 @click.option("--checkpoint", is_flag=True, help="Keep the run, so that it can be resumed.")
 @click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@RUN_ID
+@UNTIL
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
 @click.option("--observability", is_flag=True, hidden=True, help="Accepted; traces go by the environment.")
 @click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
@@ -62,6 +64,8 @@ def command(
     stream: bool,
     checkpoint: bool,
     checkpoint_dir: str | None,
+    run_id: str | None,
+    until: str | None,
     events: str | None,
     observability: bool,
     stdin_filename: str | None,
@@ -87,8 +91,10 @@ def command(
     overrides = Overrides(None, model, stream, os.fspath(path), None, latency_model)
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
-    kept = checkpointer_of(checkpoint_dir) if checkpoint else None
-    result = run_to_the_end(overridden(document, overrides), state, output, kept, world=world)
+    kept = new_checkpointer(checkpoint_dir, run_id) if checkpoint else None
+    result = run_to_the_end(
+        overridden(document, overrides), state, output, kept, run_id=run_id, until=until, world=world
+    )
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:

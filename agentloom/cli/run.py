@@ -16,9 +16,9 @@ from agentloom.analysis.document import WorkflowDocument
 from agentloom.cli.check import NONE, count_severities, rendered
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
 from agentloom.cli.loading import load
-from agentloom.cli.options import LITE
+from agentloom.cli.options import LITE, RUN_ID, UNTIL, some_name
 from agentloom.cli.state import initial_state, parse_pair
-from agentloom.cli.stores import checkpointer_of, is_kept
+from agentloom.cli.stores import new_checkpointer
 from agentloom.cli.tables import in_words
 from agentloom.core.results import WorkflowResult
 from agentloom.diagnostics import Severity
@@ -72,21 +72,6 @@ def money(context: click.Context, parameter: click.Parameter, value: float | Non
     return value
 
 
-def some_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not value.strip():
-        raise UsageError(f"`--{parameter.name}` is empty; give a name, or leave it out")
-    return value
-
-
-def some_id(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None:
-        from agentloom.checkpointing.files import is_run_id
-
-        if not is_run_id(value):
-            raise UsageError(f"`--run-id {value}` can't be used; take letters, digits, `.`, `_` and `-`")
-    return value
-
-
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
 @click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
@@ -125,8 +110,8 @@ def some_id(context: click.Context, parameter: click.Parameter, value: str | Non
     type=click.Path(file_okay=False),
     help="Where checkpoints are kept: .agentloom/checkpoints, or $AGENTLOOM_CHECKPOINT_DIR.",
 )
-@click.option("--run-id", metavar="ID", callback=some_id, help="Name the run; twelve random digits without it.")
-@click.option("--until", metavar="STEP", callback=some_name, help="Run only this step and what it waits for.")
+@RUN_ID
+@UNTIL
 @click.option("--no-history", is_flag=True, help="Leave no record of the run for `agentloom history`.")
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
 @click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
@@ -179,9 +164,7 @@ def command(
 
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
-    kept = checkpointer_of(checkpoint_dir) if checkpoint else None
-    if kept is not None and run_id is not None and is_kept(kept, run_id):
-        raise UsageError(f"there is a run `{run_id}` in `{kept.folder}` already; take another `--run-id`")
+    kept = new_checkpointer(checkpoint_dir, run_id) if checkpoint else None
     world = None if recording is None else RecordedWorld(recording, tools=record_tools)
     changed = overridden(document, overrides)
     chronicle = None if no_history else chronicle_of(changed)

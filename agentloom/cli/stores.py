@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentloom.errors import WorkflowError
+from agentloom.errors import UsageError, WorkflowError
 from agentloom.similar import closest
 
 if TYPE_CHECKING:
@@ -23,11 +23,14 @@ def checkpointer_of(folder: str | None) -> FileCheckpointer:
     return FileCheckpointer(Path(folder or os.environ.get(ENVIRONMENT, "").strip() or DEFAULT_FOLDER))
 
 
-def is_kept(store: FileCheckpointer, run_id: str) -> bool:
-    """Tell whether a store holds a run of this id: its checkpoint, or its journal."""
+def new_checkpointer(folder: str | None, run_id: str | None) -> FileCheckpointer:
+    """Return the store for a new run. Raises ``UsageError`` when it holds one of that id: its checkpoint, or its journal."""
     from agentloom.core.keeping import journal_of
 
-    return store.path(run_id).exists() or journal_of(store, run_id).exists()
+    store = checkpointer_of(folder)
+    if run_id is not None and (store.path(run_id).exists() or journal_of(store, run_id).exists()):
+        raise UsageError(f"there is a run `{run_id}` in `{store.folder}` already; take another `--run-id`")
+    return store
 
 
 def all_runs(store: FileCheckpointer) -> tuple[list[CheckpointData], list[str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.lsp.peer import FULL, Process
+from tests.lsp.peer import FULL, Local, Peer, Process
 
 CAPABLE: dict[str, Any] = {
     **FULL,
@@ -102,12 +102,14 @@ def secret() -> str:
 '''
 
 
-class Editor(Process):
-    """A peer with a folder of its own."""
+class Editing(Peer):
+    """What an editor does with runs. ``server`` is the number of the server's process."""
 
-    def __init__(self, folder: Path, capabilities: Any = CAPABLE, options: Any = None, **environment: str) -> None:
-        environment = {"AGENTLOOM_CHECKPOINT_DIR": "", "OPENAI_API_KEY": "", **environment}
-        super().__init__(**environment)
+    folder: Path
+    server: int
+
+    def begin(self, folder: Path, capabilities: Any, options: Any) -> None:
+        """Open a folder, with tools of the user's in it."""
         self.folder = folder
         self.answers.update(ANSWERS)
         (folder / "loom_tools.py").write_text(TOOLS)
@@ -232,9 +234,33 @@ class Editor(Process):
                 except OSError:
                     continue
                 state, parent = rest.split()[:2]
-                if int(parent) == self.process.pid:
+                if int(parent) == self.server:
                     found.append((int(name), state))
         return found
+
+
+class Editor(Editing, Process):
+    """An editor whose server is a process of its own."""
+
+    def __init__(self, folder: Path, capabilities: Any = CAPABLE, options: Any = None, **environment: str) -> None:
+        super().__init__(**{"AGENTLOOM_CHECKPOINT_DIR": "", "OPENAI_API_KEY": "", **environment})
+        self.server = self.process.pid
+        self.begin(folder, capabilities, options)
+
+    def __enter__(self) -> Editor:
+        return self
+
+
+class LocalEditor(Editing, Local):
+    """One whose server is a thread of this process; runs are processes all the same."""
+
+    def __init__(self, folder: Path, capabilities: Any = CAPABLE, options: Any = None) -> None:
+        super().__init__()
+        self.server = os.getpid()
+        self.begin(folder, capabilities, options)
+
+    def __enter__(self) -> LocalEditor:
+        return self
 
 
 def checkpoint(folder: Path, run_id: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from lsprotocol import types
 
 from agentloom.analysis.context import path_of
+from agentloom.analysis.recordings import default_recording
 from agentloom.ide.lenses import KeptRun, OngoingRun, Runs, lenses
 from agentloom_lsp import uris
 from agentloom_lsp.asking import asked
@@ -38,7 +39,9 @@ async def code_lens(session: Session, params: types.CodeLensParams) -> list[dict
             if run.status == "paused" or run.resumable:
                 waits = run.paused_step if run.status == "paused" else None
                 kept.append(KeptRun(run.run_id, run.status, waits, str(run.folder)))
-        every = lenses(document, Runs(ongoing, kept), options.lens_steps, options.lens_workflow)
+        recording = default_recording(document) if options.lens_workflow else None
+        offered = Runs(ongoing, kept, str(recording) if recording is not None else None)
+        every = lenses(document, offered, options.lens_steps, options.lens_workflow)
         return [
             {
                 "range": places.range(lens.span),

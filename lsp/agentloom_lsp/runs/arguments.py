@@ -23,12 +23,18 @@ def text(asked: Mapping[str, Any], name: str) -> str | None:
 
 
 def for_run(asked: Mapping[str, Any], run_id: str, path: Path | None, store: Path) -> list[str]:
-    """Return the arguments of ``agentloom run`` for a text on standard input."""
-    found = ["run", "-", "--run-id", run_id, "--checkpoint", "--checkpoint-dir", str(store), "--color", "never"]
+    """Return the arguments of ``agentloom run``, or of ``agentloom replay``, for a text on standard input."""
+    replay = asked.get("replay") is True
+    found = ["replay" if replay else "run", "-", "--run-id", run_id]
+    found += ["--checkpoint", "--checkpoint-dir", str(store), "--color", "never"]
     if path is not None:
         found += ["--stdin-filename", str(path)]
     if (until := text(asked, "until")) is not None:
         found += ["--until", until]
+    if replay:
+        if (recording := text(asked, "recording")) is not None:
+            found += ["--recording", recording]
+        return [*found, *_state(asked)]
     if asked.get("mock") is True:
         found += ["--provider", "mock"]
     found += _overrides(asked, mock=asked.get("mock") is True)
@@ -52,6 +58,10 @@ def _overrides(asked: Mapping[str, Any], mock: bool = False) -> Iterator[str]:
     budget = asked.get("budget")
     if isinstance(budget, int | float) and not isinstance(budget, bool):
         yield from ("--budget", f"{budget}")
+    yield from _state(asked)
+
+
+def _state(asked: Mapping[str, Any]) -> Iterator[str]:
     state = asked.get("state")
     for key, value in state.items() if isinstance(state, Mapping) else ():
         yield from ("--state", f"{key}={json.dumps(value, ensure_ascii=False)}")
