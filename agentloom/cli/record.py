@@ -13,9 +13,9 @@ import click
 
 from agentloom.cli.cells import draw, visible
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, Look, is_terminal, is_unicode, look_of
-from agentloom.cli.options import LITE
+from agentloom.cli.options import LITE, some_name
 from agentloom.cli.replay import recording_for
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, money, overridden, pairs_of, some_name
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, money, overridden, pairs_of
 from agentloom.cli.state import initial_state
 from agentloom.cli.tables import count
 from agentloom.errors import UsageError
