@@ -25,6 +25,7 @@ from agentloom.providers.wire import (
     Reply,
     Sent,
     WireProvider,
+    level_of,
     merged,
     room_for,
     speakers,
@@ -167,7 +168,7 @@ class AnthropicProvider(WireProvider):
         else:
             payload["thinking"] = {"type": "adaptive", "display": "summarized"}
             if reasoning.level or budgeted:
-                output["effort"] = reasoning.level or _effort(room)
+                output["effort"] = reasoning.level or level_of(room)
         payload["max_tokens"] = with_room(request.max_tokens or MAX_TOKENS, room)
 
     def _add_tools(self, request: Request, version: Version, payload: dict[str, Any], system: list[str]) -> None:
@@ -366,11 +367,6 @@ def _attached(attachment: Attachment) -> dict[str, Any]:
         data = b64encode(attachment.data).decode("ascii")
         source = {"type": "base64", "media_type": attachment.media_type, "data": data}
     return {"type": "document" if attachment.kind == "pdf" else "image", "source": source}
-
-
-def _effort(budget: int) -> str:
-    """Return the effort that comes nearest to a budget, for models that take no budgets."""
-    return "low" if budget <= 4096 else "medium" if budget <= 16384 else "high"
 
 
 def _note_usage(data: Any, reply: Reply) -> None:

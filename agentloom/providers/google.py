@@ -36,6 +36,7 @@ from agentloom.providers.wire import (
     Reply,
     Sent,
     WireProvider,
+    level_of,
     merged,
     room_for,
     speakers,
@@ -293,20 +294,19 @@ def _attached(attachment: Attachment) -> dict[str, Any]:
 
 
 def _add_thinking(request: Request, config: dict[str, Any]) -> None:
-    """Ask for thinking: from the third generation on by a level, unless a budget is asked for; before it always by a budget."""
+    """Ask for thinking: by a budget before the third generation, by a level from the fourth on, and by either in between."""
     reasoning = request.reasoning
     if reasoning is None:
         return
-    asked: dict[str, Any] = {"includeThoughts": True}
-    if reasoning.budget_tokens is not None:
-        asked["thinkingBudget"] = reasoning.budget_tokens
-    elif reasoning.level is not None and generation_of(request.model) >= 3:
-        asked["thinkingLevel"] = reasoning.level
-    elif reasoning.level is not None:
+    generation, budget, level = generation_of(request.model), reasoning.budget_tokens, reasoning.level
+    asked: dict[str, Any] = {"includeThoughts": budget != 0}
+    if budget is not None and generation < 4:
+        asked["thinkingBudget"] = budget
+    elif level is not None and generation < 3:
         asked["thinkingBudget"] = room_for(reasoning)
-    if reasoning.budget_tokens == 0:
-        asked["includeThoughts"] = False
-    elif request.max_tokens is not None:
+    elif level is not None or (budget is not None and budget >= 0):
+        asked["thinkingLevel"] = level or level_of(budget or 0)  # there is no level for none at all
+    if budget != 0 and request.max_tokens is not None:
         config["maxOutputTokens"] = with_room(request.max_tokens, room_for(reasoning))
     config["thinkingConfig"] = asked
 

@@ -177,6 +177,11 @@ def room_for(reasoning: Reasoning) -> int:
     return LEVEL_TOKENS[reasoning.level or "medium"]
 
 
+def level_of(budget: int) -> str:
+    """Return the level that comes nearest to a budget of reasoning, where a model takes levels only."""
+    return "low" if budget <= 2048 else "medium" if budget <= 8192 else "high"
+
+
 def with_room(max_tokens: int, room: int) -> int:
     """Return the most tokens of a reply and its reasoning together: what was asked for, if reasoning leaves anything of it to the reply."""
     return max_tokens if max_tokens > room else max_tokens + room

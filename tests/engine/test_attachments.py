@@ -63,7 +63,10 @@ def resolved(
     )
     op = Op("step", "s", None, state, 1)  # type: ignore[arg-type]
     attempt = Attempt("s", 1, EventStream("r", None))
-    return anyio.run(resolve, [Written(**one) for one in written], op, services, attempt)
+    found = anyio.run(resolve, [Written(**one) for one in written], op, services, attempt)
+    addresses = [one["source"] for one in written if str(one["source"]).startswith("http") and "fetch" not in one]
+    assert [each.origin for each in found if each.origin] == addresses  # recordings tell downloads by it
+    return tuple(each._replace(origin="") for each in found)
 
 
 def refused(source: str, folder: Path | None = None, sandbox: Mapping[str, Any] | None = None, **written: Any) -> str:

@@ -285,6 +285,7 @@ THOUGHTS = [
     ("claude-sonnet-4-6", Reasoning(2048), {"type": "enabled", "budget_tokens": 2048}, None, 4096),
     ("claude-sonnet-4-6", Reasoning(None, "low"), {"type": "adaptive", "display": "summarized"}, "low", 4096),
     ("claude-opus-4-7", Reasoning(2048), {"type": "adaptive", "display": "summarized"}, "low", 4096),
+    ("claude-opus-4-7", Reasoning(8192), {"type": "adaptive", "display": "summarized"}, "medium", 12288),
     ("claude-opus-4-7", Reasoning(30000), {"type": "adaptive", "display": "summarized"}, "high", 34096),
     ("claude-opus-5", Reasoning(), {"type": "adaptive", "display": "summarized"}, None, 12288),
     ("claude-opus-5-5", Reasoning(None, "medium"), {"type": "adaptive", "display": "summarized"}, "medium", 12288),

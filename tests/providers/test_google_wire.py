@@ -30,6 +30,7 @@ pytestmark = pytest.mark.anyio
 
 CALLS = (Call("", "get_weather", '{"place": "Köln"}'), Call("", "get_time", "{}"))
 NEWER = "gemini-3-flash"
+NEWEST = "gemini-4-neon"
 streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 
@@ -376,12 +377,17 @@ LEVEL, BUDGET = "thinkingLevel", "thinkingBudget"
         (GEMINI.model, Reasoning(None, "low"), {"includeThoughts": True, BUDGET: 1024}, 1124),
         (NEWER, Reasoning(None, "low"), {"includeThoughts": True, LEVEL: "low"}, 1124),
         (NEWER, Reasoning(500, "high"), {"includeThoughts": True, BUDGET: 500}, 600),
+        (NEWEST, Reasoning(500, "high"), {"includeThoughts": True, LEVEL: "high"}, 600),
+        (NEWEST, Reasoning(8000), {"includeThoughts": True, LEVEL: "medium"}, 8100),
+        (NEWEST, Reasoning(9000), {"includeThoughts": True, LEVEL: "high"}, 9100),
+        (NEWEST, Reasoning(-1), {"includeThoughts": True}, 8292),
+        (NEWEST, Reasoning(0), {"includeThoughts": False, LEVEL: "low"}, 100),
     ],
 )
 async def test_how_far_a_model_is_asked_to_think(
     model: str, reasoning: Reasoning, asked: dict[str, Any], most: int
 ) -> None:
-    """Levels from the third generation on, budgets before it, never both; `max_tokens` leaves room for a reply."""
+    """Budgets before the third generation, levels from the fourth on, either in between, never both; `max_tokens` leaves room for a reply."""
     body = await sent(model=model, reasoning=reasoning)
     assert body["generationConfig"] == {"thinkingConfig": asked}
     body = await sent(model=model, reasoning=reasoning, max_tokens=100)

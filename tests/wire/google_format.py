@@ -85,7 +85,14 @@ MEDIA_TYPES = (
     "application/pdf",
     "text/plain",
 )
-MODELS = ("gemini-2.0-flash", "gemini-2.5-flash", "gemini-3-flash", "gemini-3.8-flash", "gemini-embedding-001")
+MODELS = (
+    "gemini-2.0-flash",
+    "gemini-2.5-flash",
+    "gemini-3-flash",
+    "gemini-3.8-flash",
+    "gemini-4-neon",
+    "gemini-embedding-001",
+)
 STATUSES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -263,7 +270,10 @@ def _check_content(body: dict[str, Any], model: str) -> None:
         names = [each["name"] for tool in body.get("tools", ()) for each in tool["functionDeclarations"]]
         if config["mode"] not in ("AUTO", "ANY", "NONE") or set(config.get("allowedFunctionNames", ())) - set(names):
             raise Refused(400, "Invalid function calling config")
-    _check_config(body.get("generationConfig", {}), newer, bool(body.get("tools")))
+    config = body.get("generationConfig", {})
+    _check_config(config, newer, bool(body.get("tools")))
+    if model.startswith("gemini-4") and "thinkingBudget" in config.get("thinkingConfig", {}):
+        raise Refused(400, "Thinking budget is not supported for this model. Please use thinking level instead.")
 
 
 def _check_config(config: dict[str, Any], newer: bool, has_tools: bool) -> None:
