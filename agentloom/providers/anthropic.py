@@ -68,6 +68,16 @@ STATUSES = {
 }
 """The statuses of errors that are reported inside a stream."""
 
+DELTAS = {
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("input", "partial_json"),
+}
+"""The parts of a block that grow besides its text, and where a delta has the piece."""
+
+PIECES = "pieces"
+"""Where a block that is still growing has its pieces: put together one by one, a long text would take the square of its length."""
+
 THOUGHTS = ("thinking", "redacted_thinking")
 
 JSON_ONLY = "Answer with one JSON object and nothing else: no explanation, no code fence."
@@ -241,13 +251,11 @@ class AnthropicProvider(WireProvider):
             raise self._http.error("the answer goes on with a part that has no beginning")
         if kind == "text_delta":
             text = self._text_of(delta, "text")
-            block["text"] = block.get("text", "") + text
+            _add(block, "text", text)
             return _with_beginning(text, reply)
-        for of_delta, name in (("thinking_delta", "thinking"), ("signature_delta", "signature")):
-            if kind == of_delta:
-                block[name] = block.get(name, "") + self._text_of(delta, name)
-        if kind == "input_json_delta":
-            block.setdefault("json", []).append(self._text_of(delta, "partial_json"))
+        if kind in DELTAS:
+            name, key = DELTAS[kind]
+            _add(block, name, self._text_of(delta, key))
         return ()
 
     def _finish(self, reply: Reply, request: Request) -> None:
@@ -257,6 +265,8 @@ class AnthropicProvider(WireProvider):
         carried: list[dict[str, Any]] = []
         for block in reply.parts:
             block.pop("index", None)
+            for name, pieces in block.pop(PIECES, {}).items():
+                block[name] = "".join(pieces) if name == "input" else f"{block.get(name, '')}{''.join(pieces)}"
             kind = block.get("type")
             if kind == "tool_use":
                 reply.calls.append(self._call(block))
@@ -268,8 +278,7 @@ class AnthropicProvider(WireProvider):
             reply.carried = {"model": request.model, "content": carried}
 
     def _call(self, block: dict[str, Any]) -> ToolCall:
-        pieces = block.pop("json", None)
-        arguments, fault = read_arguments(block.get("input") if pieces is None else "".join(pieces))
+        arguments, fault = read_arguments(block.get("input"))
         block["input"] = arguments
         if not _text(block, "id") or not _text(block, "name"):
             raise self._http.error("the answer's `tool_use` has no `id` or no `name`")
@@ -346,6 +355,10 @@ def _with_beginning(text: str, reply: Reply) -> Iterator[str]:
         if not text.lstrip().startswith(begun):
             yield begun
     yield text
+
+
+def _add(block: dict[str, Any], name: str, piece: str) -> None:
+    block.setdefault(PIECES, {}).setdefault(name, []).append(piece)
 
 
 def _asked(turn: Message, names: frozenset[str]) -> list[dict[str, Any]]:

@@ -220,10 +220,7 @@ class GoogleProvider(WireProvider):
         text = part.get("text")
         if text is not None and not isinstance(text, str):
             raise self._http.error("the answer's `text` is not a text")
-        last = reply.parts[-1] if reply.parts else None
-        if last is not None and set(part) <= {"text", "thought"} and set(last) == set(part):
-            last["text"] += text or ""
-        elif part.get("text") != "" or len(part) > 1:
+        if part.get("text") != "" or len(part) > 1:
             reply.parts.append(dict(part))
         if part.get("thought") is True:
             reply.reasoning.append(text or "")
@@ -246,7 +243,7 @@ class GoogleProvider(WireProvider):
         if reply.calls:
             if reply.finish_reason == "stop":
                 reply.finish_reason = "tool_calls"
-            reply.carried = {"model": request.model, "parts": [part for part in reply.parts if not part.get("thought")]}
+            reply.carried = {"model": request.model, "parts": _joined(reply.parts)}
 
     def _raise_error_in(self, data: Mapping[str, Any]) -> None:
         """Raise the error that a server reports inside an answer that began well."""
@@ -265,6 +262,22 @@ class GoogleProvider(WireProvider):
         reason = feedback.get("blockReason") if isinstance(feedback, Mapping) else None
         if reason:
             raise self._http.error(f"the prompt is blocked: {self._http.shown(str(reason))}", permanent=True)
+
+
+def _joined(parts: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the parts of a turn as they go back: without thoughts, and with neighbours that are only text in one."""
+    found: list[Mapping[str, Any]] = []
+    texts: list[str] = []
+    for part in [*parts, None]:
+        if part is not None and set(part) == {"text"}:
+            texts.append(part["text"])
+            continue
+        if texts:
+            found.append({"text": "".join(texts)})
+            texts = []
+        if part is not None and not part.get("thought"):
+            found.append(part)
+    return found
 
 
 def generation_of(model: str) -> int:
