@@ -39,6 +39,32 @@ steps:
     prompt: "Is this polite? {state.ticket}"
     output: verdict
 """
+RUNS = """\
+name: tickets
+config:
+  provider: mock
+steps:
+  - id: classify
+    type: llm_call
+    prompt: "One word"
+    output: category
+
+  - id: wait
+    type: tool
+    depends_on: [classify]
+    tool_name: shell_command
+    tool_args: {command: "test -f go || sleep 600", timeout: 0}
+
+  - id: ask
+    type: approval_gate
+    depends_on: [wait]
+
+  - id: answer
+    type: llm_call
+    depends_on: [ask]
+    prompt: "Answer, a question of {state.category}"
+"""
+"""A workflow that is slow until there is a file called `go`."""
 PATIENCE = 60
 """Seconds after which an editor is given up; its script gives up a single wait earlier, and says for what it waited."""
 
@@ -57,7 +83,12 @@ def snippets(heading: str, language: str, page: Path = GUIDE) -> list[str]:
 
 
 def drive(
-    command: Sequence[str | Path], acts: Sequence[str], folder: Path, path: str, environment: Mapping[str, str]
+    command: Sequence[str | Path],
+    acts: Sequence[str],
+    folder: Path,
+    path: str,
+    environment: Mapping[str, str],
+    text: str = TICKETS,
 ) -> dict[str, Any]:
     """Start an editor beside a workflow, have its script do some acts, and return what it wrote down of them.
 
@@ -66,7 +97,7 @@ def drive(
     work = folder / "work"
     work.mkdir()
     (work / "agentloom.toml").write_text("")
-    (work / NAME).write_text(TICKETS, encoding="utf-8")
+    (work / NAME).write_text(text, encoding="utf-8")
     report = folder / "report.json"
     done = subprocess.run(
         list(command),

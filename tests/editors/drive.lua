@@ -192,6 +192,102 @@ function acts.colours()
   report.colours = vim.tbl_map(function(token) return token.type end, tokens)
 end
 
+-- Lenses, from 0.11 on: those on the line where these words are.
+local function lenses(words)
+  go_to(words)
+  local line, found = vim.api.nvim_win_get_cursor(0)[1] - 1, {}
+  for _, lens in ipairs(vim.lsp.codelens.get(vim.api.nvim_get_current_buf())) do
+    if lens.range.start.line == line then table.insert(found, lens.command.title) end
+  end
+  return found
+end
+
+-- Presses the lens above the workflow that begins so, with the user's own key.
+local function run_lens(words)
+  wait('the lens ' .. words, function()
+    for _, title in ipairs(lenses('name: tickets')) do
+      if vim.startswith(title, words) then return true end
+    end
+  end)
+  local select = vim.ui.select
+  vim.ui.select = function(items, options, choose)
+    vim.ui.select = select
+    for number, item in ipairs(items) do
+      if vim.startswith(options.format_item(item), words) then return choose(item, number) end
+    end
+    error('no lens ' .. words)
+  end
+  vim.cmd('normal grl')
+end
+
+local function run_hints()
+  local found = {}
+  for _, hint in ipairs(vim.lsp.inlay_hint.get({ bufnr = 0 })) do
+    local label = hint.inlay_hint.label
+    label = type(label) == 'string' and label or label[1].value
+    for _, mark in ipairs({ '✓', '✗', '…', '⏸', '–' }) do
+      if vim.startswith(label, mark) then table.insert(found, label) end
+    end
+  end
+  return found
+end
+
+local function until_hint(number, mark)
+  return wait('hint ' .. number .. ' to be ' .. mark, function()
+    local found = run_hints()
+    return found[number] and vim.startswith(found[number], mark) and found
+  end)
+end
+
+-- Waits for lenses above the workflow of which this one begins so.
+local function until_lens(number, mark)
+  return wait('lens ' .. number .. ' to be ' .. mark, function()
+    local found = lenses('name: tickets')
+    return found[number] and vim.startswith(found[number], mark) and found
+  end)
+end
+
+function acts.run()
+  report.lenses = until_lens(1, '▶')
+  report.steps = {}
+  for _, step in ipairs({ 'id: classify', 'id: wait', 'id: ask', 'id: answer' }) do
+    table.insert(report.steps, lenses(step)[1])
+  end
+  report.status = ''
+  local echo = vim.api.nvim_echo
+  vim.api.nvim_echo = function(chunks, ...)
+    report.status = report.status .. chunks[1][1] .. '\n'
+    return echo(chunks, ...)
+  end
+  run_lens('▶ Run')
+  report.running = until_hint(2, '…')
+  vim.lsp.codelens.refresh()
+  report['lenses while running'] = until_lens(1, '■')
+  wait('the status', function() return report.status:find('wait', 1, true) end)
+end
+
+function acts.cancel()
+  run_lens('■ Cancel')
+  report.cancelled = until_hint(2, '✗')
+  report['lenses after cancel'] = until_lens(3, '⏵')
+end
+
+function acts.resume()
+  assert(io.open('go', 'w')):close()
+  run_lens('⏵ Resume')
+  report.paused = until_hint(3, '⏸')
+  report['lenses at the gate'] = until_lens(3, '✓')
+end
+
+function acts.approve()
+  run_lens('✓ Approve')
+  report.done = until_hint(4, '✓')
+  report['lenses when done'] = wait('the last lens to go', function()
+    local found = lenses('name: tickets')
+    return #found == 2 and found
+  end)
+end
+
 coroutine.wrap(function()
   local fine, fault = xpcall(function()
     for name in os.getenv('DRIVE_ACTS'):gmatch('%S+') do

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.editors.documents import NAME, drive, snippets
+from tests.editors.documents import NAME, RUNS, TICKETS, drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.lua"
 ACTS = ("diagnose", "hover", "outline", "define", "fix", "type", "complete", "rename")
@@ -19,27 +19,29 @@ NEWER = ("menu", "colours", "hints")
 """What only the newer one can do."""
 
 
-def neovim(program: Path, init: str, acts: tuple[str, ...], folder: Path, path: str) -> dict[str, Any]:
+def neovim(
+    program: Path, init: str, acts: tuple[str, ...], folder: Path, path: str, text: str = TICKETS
+) -> dict[str, Any]:
     """Do some acts in a fresh Neovim with that `init.lua`, and return what was to be seen."""
     config = folder / "config" / "nvim"
     config.mkdir(parents=True)
     (config / "init.lua").write_text(init, encoding="utf-8")
     homes = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")}
     command = [program, "--headless", "-i", "NONE", "-n", NAME, "-c", f"luafile {SCRIPT}"]
-    return drive(command, acts, folder, path, homes)
+    return drive(command, acts, folder, path, homes, text)
 
 
 @pytest.fixture(scope="module")
 def new(new_neovim: Path, search_path: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a Neovim of today showed."""
-    setup, extras, _ = snippets("Neovim", "lua")
+    setup, extras, *_ = snippets("Neovim", "lua")
     return neovim(new_neovim, setup + extras, (*ACTS, *NEWER), tmp_path_factory.mktemp("new"), search_path)
 
 
 @pytest.fixture(scope="module")
 def old(old_neovim: Path, search_path: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What an older Neovim showed."""
-    _, _, setup = snippets("Neovim", "lua")
+    *_, setup = snippets("Neovim", "lua")
     return neovim(old_neovim, setup, ACTS, tmp_path_factory.mktemp("old"), search_path)
 
 
@@ -59,7 +61,7 @@ def test_the_front_page_is_enough(new_neovim: Path, search_path: str, tmp_path: 
 
 def test_options_of_the_editor_reach_the_server(new_neovim: Path, search_path: str, tmp_path: Path) -> None:
     """A hint that is switched off where the guide says so is gone, and the others are there."""
-    setup, extras, _ = snippets("Neovim", "lua")
+    setup, extras, *_ = snippets("Neovim", "lua")
     assert setup.count("agentloom = {}") == 1
     init = setup.replace("agentloom = {}", "agentloom = { hints = { layer = false } }") + extras
     shown = neovim(new_neovim, init, ("hints",), tmp_path, search_path)
@@ -133,3 +135,32 @@ def test_hints_stand_in_the_text(new: dict[str, Any]) -> None:
 def test_the_menu_opens_while_typing(new: dict[str, Any]) -> None:
     """With what the guide says of completion: the state keys come behind the dot, without a key for it."""
     assert {"ticket", "category", "reply"} <= set(new["menu"])
+
+
+@pytest.fixture(scope="module")
+def runs(new_neovim: Path, search_path: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a Neovim of today showed of runs that were started, cancelled, resumed and approved by lenses."""
+    setup, extras, lenses, _ = snippets("Neovim", "lua")
+    folder = tmp_path_factory.mktemp("runs")
+    return neovim(
+        new_neovim, setup + extras + lenses, ("run", "cancel", "resume", "approve"), folder, search_path, RUNS
+    )
+
+
+def test_a_run_by_the_lens(runs: dict[str, Any]) -> None:
+    """The lens on the cursor's line starts it; the status line tells the step; the lens that ends it is there."""
+    assert runs["lenses"] == ["▶ Run", "▶ Run with mock"]
+    assert "Running tickets: step 2 of 4: wait" in runs["status"]
+    assert [hint[0] for hint in runs["running"]] == ["✓", "…"]
+    assert runs["lenses while running"][0].startswith("■ Cancel ")
+    assert runs["steps"] == ["▶ Run up to here"] * 4
+
+
+def test_a_slow_run_is_cancelled_and_resumed(runs: dict[str, Any]) -> None:
+    """By lenses, too: what was done stays done, what was cut off comes again, and a gate is approved."""
+    assert [hint.split()[0] for hint in runs["cancelled"]] == ["✓", "✗"]
+    assert runs["lenses after cancel"][2].startswith("⏵ Resume ")
+    assert [hint.split()[0] for hint in runs["paused"]] == ["✓", "✓", "⏸"]
+    assert runs["lenses at the gate"][2].startswith("✓ Approve ")
+    assert [hint.split()[0] for hint in runs["done"]] == ["✓"] * 4
+    assert runs["lenses when done"] == ["▶ Run", "▶ Run with mock"]
