@@ -164,6 +164,29 @@ def running(folder: Path, peer_bin: Path) -> None:
         row(f"run, 3,000 {shape}, engine", f"{more:.0f} ms", "ours, 1,000", f"{more / ours:.2f}x", "<= 3.5x")
 
 
+def keeping(folder: Path) -> None:
+    """What a journal, a checkpoint and the protections of providers cost."""
+    for letter, shape in (("c", "chained"), ("w", "wide")):
+        run = [LOOM, "run", "--json", f"run-1000{letter}.loom.yaml"]
+        kept = ["--checkpoint", "--checkpoint-dir", "kept"]
+        off, on = (
+            statistics.median(map(engine_ms, done.outputs))
+            for done in measure([run, [*run, *kept]], folder, 9, ENVIRONMENT)
+        )
+        row(f"run, 1,000 {shape}, journal on", f"{on:.0f} ms", f"off: {off:.0f} ms", f"{on / off:.2f}x", "<= 1.5x")
+    script = Path(__file__).with_name("durable.py")
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    what = f"checkpoint, 1,000 steps, {found['file_mb']:.1f} MB"
+    row(f"{what}, save", ms(found["save"]))
+    row(f"{what}, load", ms(found["load"]))
+    straight, free, limited = (found[f"call_{name}"] * 1e6 for name in ("straight", "free", "limited"))
+    row("gateway with circuit breaker, per call", f"{free:.1f} us", f"straight: {straight:.1f} us")
+    row("gateway with breaker and rate limits, per call", f"{limited:.1f} us", f"straight: {straight:.1f} us")
+
+
 def engine_ms(output: str) -> float:
     """Return the run's own duration, as `run --json` gives it."""
     return float(json.loads(output)["total_duration_ms"])
@@ -187,6 +210,7 @@ def main() -> None:
         checking(folder, peer_bin)
         editing(folder)
         running(folder, peer_bin)
+        keeping(folder)
 
 
 if __name__ == "__main__":

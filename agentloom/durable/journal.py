@@ -39,6 +39,8 @@ _TRIES_OF_ORPHANS = 100
 
 JSON = Any
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
 WORTH_MS = 50.0
 """A result that took longer than this, in milliseconds, or cost anything, is on the disk before what depends on it starts."""
 PATIENCE_S = 0.1
@@ -113,7 +115,7 @@ class Journal:
 
     def started(self, path: str, number: int) -> None:
         """Note that an attempt begins."""
-        self._write({"kind": "started", "path": path, "n": number})
+        self._put(f'{{"kind":"started","path":{_ENCODE(path)},"n":{number}}}')  # the commonest line, for each attempt
 
     def spent(self, path: str, number: int, spend: Spend) -> None:
         """Note what a call cost, inside an attempt that goes on."""
@@ -168,9 +170,12 @@ class Journal:
         os.close(self._handle)
 
     def _write(self, line: Mapping[str, JSON]) -> None:
+        if self.broken is None:
+            self._put(_ENCODE(line))
+
+    def _put(self, text: str) -> None:
         if self.broken is not None:
             return
-        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
         data = text.encode("utf-8", "backslashreplace") + b"\n"  # half of a surrogate pair as `\udc80`, which is JSON
         try:
             while data:
