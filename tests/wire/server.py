@@ -107,6 +107,7 @@ class Exchange:
 
     async def held(self) -> None:
         """Wait until the test lets go, or the server stops."""
+        self.server.holding += 1
         await self.server.gate.wait()
 
     @property
@@ -460,7 +461,10 @@ def mode_named(name: str) -> Mode:
 
 
 class WireServer:
-    """The server, in a thread of its own. ``requests`` is what came in, ``url`` its base address (with `/v1`)."""
+    """The server, in a thread of its own. ``requests`` is what came in, ``url`` its base address (with `/v1`).
+
+    ``holding`` counts the answers that it was asked to hold back.
+    """
 
     def __init__(
         self,
@@ -483,6 +487,7 @@ class WireServer:
         self.says = list(says)
         self.requests: list[Received] = []
         self.connections = 0
+        self.holding = 0
         self.crashes: list[BaseException] = []
         self.gate: asyncio.Event
         self._arrived = threading.Condition()
