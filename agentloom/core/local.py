@@ -43,6 +43,7 @@ class LocalRunner:
         self._sync = sync
         self._told = told
         self._drained = False
+        self._stopped = False
         self._recorded: Mapping[str, Outcome] = {} if recorded is None else recorded
 
     def recorded(self, path: str) -> Outcome | None:
@@ -100,11 +101,14 @@ class LocalRunner:
             if watched:
                 await self._stream.emit(StepStarted(step=op.path, type=op.step.type, layer=op.layer))
             outcome = await self._perform_one(op)
-            if scope is not None and scope.cancel_called:
+            if self._stopped or (scope is not None and scope.cancel_called):
                 return
             self._keep(op.path, outcome)
             verdict = settle(op, outcome)
             if verdict is Verdict.STOP and scope is not None:
+                self._stopped = self._drained = True
+                # Replies that have arrived by this moment are paid for: those who wait for them take note of that before they are stopped.
+                await anyio.lowlevel.cancel_shielded_checkpoint()
                 scope.cancel()
             if watched:
                 # The result counts, so it is told, also when its own verdict has just cancelled this task.

@@ -111,6 +111,31 @@ def test_the_budget_is_raised(here: Path, call: Call) -> None:
     assert (done.code, json.loads(done.out)["status"]) == (0, "success")
 
 
+def test_values_of_the_journal_that_are_redacted_are_named(here: Path, call: Call, start: Any) -> None:
+    """RD-4: of a run that was killed, also what a finished step gave; --state gives it again."""
+    secret = FLOW.replace("{token: {redact: true}}", "{token: {redact: true}, x: {redact: true}}")
+    (here / "flow.yaml").write_text(secret.replace("COMMAND", WAITS), encoding="utf-8")
+    child = start("run", "flow.yaml", "--checkpoint", cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert any(b"b: started" in line for line in child.stdout)
+    child.kill()
+    child.wait()
+    quicken(here)
+    done = call("resume", "latest", "--lite", "--state", "token=again")
+    assert "warning: `x` came back redacted; give the value again with `--state`" in done.err
+    assert done.code == 0
+    (here / "flow.yaml").unlink()
+
+
+def test_a_checkpoint_that_is_a_folder(here: Path, call: Call) -> None:
+    """Case: a clear message, exit 1, nothing touched."""
+    folder = here / ".agentloom" / "checkpoints" / "abc.json"
+    folder.mkdir(parents=True)
+    done = call("resume", "abc")
+    assert (done.code, done.out) == (1, "")
+    assert "can't be read: it is a folder" in done.err
+    assert folder.is_dir()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -38,6 +38,18 @@ def test_the_step_that_crosses_the_limit_keeps_its_result() -> None:
     assert world.finished == ["a", "b"]
 
 
+def test_case_five_parallel_calls_of_which_the_second_reaches_the_limit() -> None:
+    """Case: every call that was made counts, those whose replies come at the same moment too; only two of them have a result."""
+    steps = [ask(name) for name in "abcde"]
+    world = run(flow(*steps, ask("z", "a"), config={"budget_usd": 0.15}), {name: costs(0.1, 1) for name in "abcde"})
+    assert list(world.statuses.values()) == ["success", "success"]
+    assert len(world.provider.requests) == 5
+    assert world.result.total_cost_usd == pytest.approx(0.5)
+    assert world.result.total_tokens == 10
+    assert world.result.error == "Budget exceeded: spent $0.5000 of $0.1500 limit"
+    assert sorted(world.finished) == list(world.statuses)
+
+
 def test_nothing_to_spend_refuses_the_first_step() -> None:
     """BU-2."""
     world = run(flow(ask("a"), config={"budget_usd": 0}))
