@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
+import anyio
+
 from agentloom.core.kinds import Attempt, Services
 from agentloom.core.runner import Op
-from agentloom.errors import AttachmentResolutionError, SecurityError, ValidationError
+from agentloom.errors import AttachmentResolutionError, SecurityError, StepError, ValidationError
 from agentloom.language.paths import Part
 from agentloom.language.rendering import render
 from agentloom.language.template import parse_template
@@ -46,19 +48,37 @@ def sources_read(attachments: Iterable[Written] | None) -> Iterator[tuple[Part, 
 async def resolve(
     attachments: Sequence[Written] | None, op: Op, services: Services, attempt: Attempt
 ) -> tuple[Attachment, ...]:
-    """Return a step's attachments, ready to be sent.
+    """Return a step's attachments, ready to be sent, in their order; downloads run at the same time.
 
     Raises ``AttachmentResolutionError``, permanent, for one that is refused, can't be read, is too large or is of another kind than
     it says; ``TemplateError`` for a broken template.
     """
-    found: list[Attachment] = []
-    for attachment in attachments or ():
-        source = render(attachment.source, op.inputs, warn=attempt.warn).strip()
+    written = tuple(attachments or ())
+    sources = [render(each.source, op.inputs, warn=attempt.warn).strip() for each in written]
+    if len(written) < 2:
+        return tuple([await _one(source, each, services) for source, each in zip(sources, written, strict=True)])
+    found: list[Attachment | Exception] = [StepError("not resolved")] * len(written)
+
+    async def put(at: int) -> None:
         try:
-            found.append(await _resolved(source, attachment, services))
-        except (OSError, SecurityError, ValidationError) as error:
-            raise AttachmentResolutionError(f"attachment {_named(source)}: {_reason(error)}") from error
-    return tuple(found)
+            found[at] = await _one(sources[at], written[at], services)
+        except Exception as error:
+            found[at] = error  # raised below, so that the first in the file is told, not the first that failed
+
+    async with anyio.create_task_group() as group:
+        for at in range(len(written)):
+            group.start_soon(put, at)
+    for each in found:
+        if isinstance(each, Exception):
+            raise each
+    return tuple(each for each in found if isinstance(each, Attachment))
+
+
+async def _one(source: str, written: Written, services: Services) -> Attachment:
+    try:
+        return await _resolved(source, written, services)
+    except (OSError, SecurityError, ValidationError) as error:
+        raise AttachmentResolutionError(f"attachment {_named(source)}: {_reason(error)}") from error
 
 
 async def _resolved(source: str, written: Written, services: Services) -> Attachment:

@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import os
+import threading
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -286,6 +287,26 @@ def test_a_download() -> None:
     assert said == f"attachment `{server.url}/none`: {server.url}/none: the server answers 404"
     assert all(headers["accept-encoding"] == "identity" for _, headers in server.asked)
     assert server.asked[0][1]["user-agent"].startswith("agentloom/")
+
+
+def test_downloads_run_at_the_same_time_and_keep_their_order() -> None:
+    """The first answer waits here until the last one was asked for; of several failures the first in the file is told."""
+    last = threading.Event()
+
+    def first(handler: Any) -> None:
+        assert last.wait(20)
+        file(PNG + b"1")(handler)
+
+    def second(handler: Any) -> None:
+        last.set()
+        file(PNG + b"2")(handler)
+
+    with FileServer({"/1": first, "/2": second}) as server:
+        sources = [{"source": f"{server.url}/{at}"} for at in (1, 2)]
+        assert [each.data[-1:] for each in resolved(*sources, sandbox=TRUSTED)] == [b"1", b"2"]
+        last.clear()
+        with pytest.raises(AttachmentResolutionError, match="/none`: "):
+            resolved({"source": f"{server.url}/none"}, {"source": "neither.png"}, sandbox=TRUSTED)
 
 
 def test_redirects_are_followed_hop_by_hop() -> None:

@@ -2,7 +2,7 @@
 
 By hand: ``python tests/wire/server.py --port 8901 --mode stream --pause 0.05``, then
 ``OPENAI_BASE_URL=http://127.0.0.1:8901 OPENAI_API_KEY=any agentloom run …``. In tests: ``with WireServer("503", "ok") as server``;
-each request takes the next mode, the last one stays; ``says`` is what the model says, one reply a request. Strict about requests: whatever the wire format doesn't know is a 400.
+`--format` chooses another vendor. Each request takes the next mode, the last one stays; ``says`` is what the model says, one reply a request. Strict about requests: whatever the wire format doesn't know is a 400.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ OPENAI: Format = OpenAIFormat()
 OLLAMA: Format = OllamaFormat()
 ANTHROPIC: Format = AnthropicFormat()
 GOOGLE: Format = GoogleFormat()
+FORMATS: Mapping[str, Format] = {"openai": OPENAI, "ollama": OLLAMA, "anthropic": ANTHROPIC, "google": GOOGLE}
 
 
 @dataclass
@@ -606,7 +607,8 @@ async def _requests(reader: asyncio.StreamReader, number: int) -> AsyncIterator[
 
 def main() -> None:
     """Serve until interrupted."""
-    parser = argparse.ArgumentParser(description="A loopback server that speaks OpenAI's wire format.")
+    parser = argparse.ArgumentParser(description="A loopback server that speaks a vendor's wire format.")
+    parser.add_argument("--format", choices=sorted(FORMATS), default="openai", help="whose wire format it speaks")
     parser.add_argument("--port", type=int, default=8901)
     parser.add_argument(
         "--mode", action="append", help=f"one per request, the last stays: {', '.join(MODES)}, 429/7, 429/date"
@@ -616,10 +618,15 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=0.0, help="seconds before each event of a stream")
     options = parser.parse_args()
     with WireServer(
-        *options.mode or ("ok",), key=options.key, reply=options.reply, pause=options.pause, port=options.port
+        *options.mode or ("ok",),
+        key=options.key,
+        reply=options.reply,
+        pause=options.pause,
+        port=options.port,
+        format=FORMATS[options.format],
     ) as server:
         try:  # from here on: whoever has read the address may interrupt at once
-            print(f"OPENAI_BASE_URL={server.host}", flush=True)
+            print(f"{options.format.upper()}_BASE_URL={server.host}", flush=True)
             threading.Event().wait()
         except KeyboardInterrupt:
             print()
