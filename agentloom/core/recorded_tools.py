@@ -95,7 +95,7 @@ class ReplayedTools:
         found = self._calls.next(step, name, arguments)
         if found is not None:
             return _outcome(found)
-        calls = [call for call in self._recording.tools.get(step, ()) if call.name == name]
+        calls = [call for call in self._calls.of(step) if call.name == name]
         if not calls:
             return self._mismatch(step, f"it holds no call of the tool `{name}`", "missing")
         self._mismatch(step, f"the tool `{name}` is called with other arguments", "changed")
@@ -142,10 +142,14 @@ class Calls:
         self.steps: dict[str, None] = {}
         self._played: dict[tuple[str, AttemptId | None], set[int]] = {}
 
+    def of(self, step: str) -> tuple[ToolEntry, ...]:
+        """Return the calls of a step, which is found as replies are: by its whole path or by its own id."""
+        return self._recorded.get(step) or self._recorded.get(step.rpartition(".")[2], ())
+
     def next(self, step: str, name: str, arguments: Mapping[str, Any]) -> ToolEntry | None:
         """Return the recorded call of a step with this name and these arguments; None without one."""
         self.steps[step] = None
-        calls = self._recorded.get(step, ())
+        calls = self.of(step)
         wanted = _canonical(name, current_secrets().value(plain(dict(arguments), "arguments")))
         same = [at for at, call in enumerate(calls) if _canonical(call.name, call.arguments) == wanted]
         if not same:

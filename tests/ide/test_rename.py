@@ -457,6 +457,25 @@ def test_recordings_go_along(name: str, old: str, new: str, becomes: dict[str, s
     assert {file: text for file, text in found.items() if file.endswith(".json")} == becomes
 
 
+TOOLS = (
+    '{"_version": 2, "b": [{"content": "b"}], "b::summarize": [{"content": "s"}],\n'
+    ' "_tools": {"b": [{"name": "b", "arguments": {"b": 1}, "result": "b"}], "s.q": []}, "_b": 1, "bb": {"content": "x"}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "becomes"),
+    [
+        ("p.yaml", "id: b", "id: ¦b", TOOLS.replace('"b": [', '"fresh": [').replace('"b::', '"fresh::')),
+        ("c.yaml", "id: q", "id: ¦q", TOOLS.replace("s.q", "s.fresh")),
+    ],
+)
+def test_recorded_tools_and_summaries_go_along(name: str, old: str, new: str, becomes: str) -> None:
+    """What tools gave stands under the steps' names as well, and so do the calls that a step makes besides."""
+    found = changed(family(name, old, new, r__json=TOOLS, own__json="{}"), "fresh")
+    assert found["r.json"] == becomes
+
+
 def test_every_way_to_a_step_is_renamed_in_recordings() -> None:
     """Two steps that run one child, and a caller of their workflow, name its steps by different ways."""
     twice = PARENT.replace("  - {id: b,", "  - {id: t, type: subworkflow, workflow_path: c.yaml}\n  - {id: b,")

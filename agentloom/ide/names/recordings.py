@@ -21,6 +21,9 @@ LARGEST = 4_000_000
 DEEPEST = 8
 """Callers of callers that are asked for their recordings."""
 
+TOOLS = "_tools"
+"""The key under which recordings hold what tools gave."""
+
 MOST_WAYS = 500
 """Ways through callers down to a step that are looked for in recordings."""
 
@@ -127,39 +130,57 @@ def _text(index: Index, path: str) -> str | None:
 
 
 def keys_of(text: str) -> tuple[Key, ...]:
-    """Return the keys of a recording; none where the text is no JSON object. Escaped keys are left out."""
+    """Return the keys of a recording that name steps, those of recorded tools too; none where the text is no JSON object.
+
+    Escaped keys are left out.
+    """
     found: list[Key] = []
-    blank = re.compile(r"[\s\ufeff]*")
-    decoder = json.JSONDecoder()
-
-    def skip(at: int) -> int:
-        match = blank.match(text, at)
-        return match.end() if match else at
-
-    at = skip(0)
     try:
-        if text[at] != "{":
-            return ()
-        at = skip(at + 1)
-        while text[at] == '"':
-            start = at + 1
-            key, at = decoder.raw_decode(text, at)
-            if text[start : at - 1] == key and key and not key.startswith("_"):
-                found.append(_key(key, start))
-            at = skip(at)
-            if text[at] != ":":
-                return ()
-            _, at = decoder.raw_decode(text, skip(at + 1))
-            at = skip(at)
-            if text[at] == ",":
-                at = skip(at + 1)
-        return tuple(found) if text[at] == "}" else ()
+        start = _skip(text, 0)
+        for key, at, value in _members(text, start):
+            if key == TOOLS and text[value] == "{":
+                found.extend(_key(inner, place) for inner, place, _ in _members(text, value) if place >= 0)
+            elif at >= 0 and not key.startswith("_"):
+                found.append(_key(key, at))
+        return tuple(found)
     except (ValueError, IndexError, RecursionError):
         return ()
 
 
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the keys of the object that begins at an offset: each with its own place, -1 if it is escaped, and that of its value.
+
+    Raises ``ValueError`` or ``IndexError`` where there is no JSON object.
+    """
+    decoder = json.JSONDecoder()
+    if text[at] != "{":
+        raise ValueError
+    at = _skip(text, at + 1)
+    while text[at] == '"':
+        start = at + 1
+        key, at = decoder.raw_decode(text, at)
+        plain = bool(key) and text[start : at - 1] == key
+        at = _skip(text, at)
+        if text[at] != ":":
+            raise ValueError
+        value = _skip(text, at + 1)
+        _, at = decoder.raw_decode(text, value)
+        yield key, start if plain else -1, value
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    if text[at] != "}":
+        raise ValueError
+
+
+def _skip(text: str, at: int) -> int:
+    match = re.compile(r"[\s\ufeff]*").match(text, at)
+    return match.end() if match else at
+
+
 def _key(key: str, start: int) -> Key:
-    segments = tuple(key.split("."))
+    # What a step asks besides (`draft::summarize`) stands under its own name with something behind it.
+    segments = tuple(key.partition("::")[0].split("."))
     spans: list[Span] = []
     for segment in segments:
         spans.append(Span(start, start + len(segment)))
