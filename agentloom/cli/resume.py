@@ -10,7 +10,7 @@ import click
 
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
 from agentloom.cli.options import LITE, some_name
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, money, pairs_of
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, money, pairs_of, recorded_world
 from agentloom.cli.stores import checkpointer_of, find_run
 from agentloom.errors import UsageError, WorkflowError
 
@@ -29,6 +29,8 @@ from agentloom.errors import UsageError, WorkflowError
 @LITE
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
+@click.option("--record", "recording", metavar="FILE", help="Record the replies, beside those that FILE holds already.")
+@click.option("--record-tools", is_flag=True, help="Record what tools give, too; goes with --record.")
 @click.option("--no-history", is_flag=True, help="Leave no record of the run for `agentloom history`.")
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
 @click.option("--if-updated", metavar="TIME", hidden=True, help="Only if nothing happened to the run since.")
@@ -43,6 +45,8 @@ def command(
     decision: str | None,
     as_json: bool,
     stream: bool,
+    recording: str | None,
+    record_tools: bool,
     no_history: bool,
     events: str | None,
     if_updated: str | None,
@@ -57,6 +61,7 @@ def command(
     """
     if as_json and events == "-":
         raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+    world = recorded_world(recording, record_tools)
     store = checkpointer_of(checkpoint_dir)
     data = find_run(store, run_id)
     if data.part_of is not None:
@@ -80,7 +85,7 @@ def command(
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     chronicle = None if no_history else chronicle_of(document)
-    result = run_to_the_end(document, given, output, store, data, decisions, chronicle=chronicle)
+    result = run_to_the_end(document, given, output, store, data, decisions, world=world, chronicle=chronicle)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -24,6 +24,9 @@ from agentloom.core.results import WorkflowResult
 from agentloom.diagnostics import Severity
 from agentloom.errors import UsageError
 from agentloom.records import record
+
+if TYPE_CHECKING:
+    from agentloom.cli.worlds import World
 
 DONE, FAILED = 0, 1
 
@@ -143,14 +146,11 @@ def command(
     """
     if mock_responses is not None and provider not in (None, "mock"):
         raise UsageError(f"`--mock-responses` and `--provider {provider}` contradict each other; give one of them")
-    if record_tools and recording is None:
-        raise UsageError("`--record-tools` goes with `--record`, which names the file")
     if recording is not None and mock_responses is not None:
         raise UsageError(
             "`--mock-responses` and `--record` contradict each other: replies from a recording need no recording"
         )
-    if recording is not None and not recording.strip():
-        raise UsageError("`--record` is empty; give the name of a JSON file")
+    world = recorded_world(recording, record_tools)
     if checkpoint_dir is not None and not checkpoint:
         raise UsageError("`--checkpoint-dir` goes with `--checkpoint`")
     if as_json and events == "-":
@@ -160,12 +160,10 @@ def command(
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
     from agentloom.cli.chronicle import chronicle_of
     from agentloom.cli.running import Output, run_to_the_end  # needs an event loop
-    from agentloom.cli.worlds import RecordedWorld
 
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     kept = new_checkpointer(checkpoint_dir, run_id) if checkpoint else None
-    world = None if recording is None else RecordedWorld(recording, tools=record_tools)
     changed = overridden(document, overrides)
     chronicle = None if no_history else chronicle_of(changed)
     result = run_to_the_end(changed, state, output, kept, run_id=run_id, until=until, world=world, chronicle=chronicle)
@@ -177,6 +175,19 @@ def command(
             for line in how_to_go_on(result, checkpoint_dir):
                 print(line, file=told)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
+
+
+def recorded_world(recording: str | None, tools: bool) -> World | None:
+    """Return what records a run, if that is asked for. Raises ``UsageError`` for options that make no sense together."""
+    if recording is None:
+        if tools:
+            raise UsageError("`--record-tools` goes with `--record`, which names the file")
+        return None
+    if not recording.strip():
+        raise UsageError("`--record` is empty; give the name of a JSON file")
+    from agentloom.cli.worlds import RecordedWorld  # needs an event loop
+
+    return RecordedWorld(recording, tools=tools)
 
 
 def how_to_go_on(result: WorkflowResult, checkpoint_dir: str | None) -> Iterator[str]:

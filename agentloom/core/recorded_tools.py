@@ -47,19 +47,19 @@ class RecordingTools:
             result = await self._tools.call(name, arguments)
         except Exception as error:
             raised = {"type": type(error).__name__, "message": current_secrets().text(str(error))}
-            self._keep(name, given, error=raised)
+            await self._keep(name, given, error=raised)
             raise
         try:
             kept = plain(result, "result")
         except NotPlain:
             return result
-        self._keep(name, given, result=current_secrets().result(_step(), kept))
+        await self._keep(name, given, result=current_secrets().result(_step(), kept))
         return result
 
-    def _keep(self, name: str, arguments: Any, **outcome: Any) -> None:
+    async def _keep(self, name: str, arguments: Any, **outcome: Any) -> None:
         secrets = current_secrets()
         call = {"name": name, "arguments": secrets.value(arguments), **secrets.value(outcome)}
-        self._recorder.keep_tool(_step(), call)
+        await self._recorder.keep_tool(_step(), call)
 
 
 class ReplayedTools:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from agentloom.files import in_plain_words
 from agentloom.providers.asked import asked
@@ -21,7 +22,7 @@ from agentloom.providers.base import (
     Usage,
 )
 from agentloom.providers.recording import download_key, request_hash
-from agentloom.providers.recording_file import RecordingFile
+from agentloom.providers.recording_file import News, RecordingFile
 from agentloom.providers.surroundings import AttemptId, current_attempt, current_secrets
 
 log = logging.getLogger(__name__)
@@ -51,8 +52,10 @@ class Recorder:
         self._failed = False
         self.kept: set[str] = set()
         self.changed = False
+        self._turn = anyio.Lock()
+        self._wanted = self._written = 0
 
-    def keep(self, key: str, entry: Mapping[str, Any]) -> None:
+    async def keep(self, key: str, entry: Mapping[str, Any]) -> None:
         """Write down a turn of a key, which is a step's id with its path, or a request's hash."""
         self._begin(key, key, self._turns)
         self._turns[key].append(self.without_keys(entry))
@@ -60,7 +63,7 @@ class Recorder:
         self.file.set(key, self._turns[key])
         if not self.with_tools:
             self.file.forget_tools(key)
-        self._flush()
+        await self._flush()
 
     def carry(self, key: str, entry: Mapping[str, Any]) -> None:
         """Take over a turn that a recording holds already: it is written again if another turn of the key has to be."""
@@ -72,17 +75,17 @@ class Recorder:
         self._begin(f"{step} tools", step, self._calls)
         self._calls[step].append(call)
 
-    def keep_tool(self, step: str, call: Mapping[str, Any]) -> None:
+    async def keep_tool(self, step: str, call: Mapping[str, Any]) -> None:
         """Write down what a tool gave to a step."""
         self._begin(f"{step} tools", step, self._calls)
         self._calls[step].append(self.without_keys(call))
         self.kept.add(step)
         self.file.set_tools(step, self._calls[step])
-        self._flush()
+        await self._flush()
 
     def close(self) -> None:
         """Have everything written to the disk. A file that can't be written is warned about: the run itself is done."""
-        self._flush(sync=True)
+        self._write(self.file.news(), sync=True)
 
     def without_keys(self, value: Any) -> Any:
         """Return plain data without the keys of providers in its texts."""
@@ -103,11 +106,24 @@ class Recorder:
             kept[key] = []
         self._attempts[name] = attempt
 
-    def _flush(self, sync: bool = False) -> None:
-        # At once and without waiting: a run that is killed after a reply has it in its recording.
+    async def _flush(self) -> None:
+        """Write what is there by now, in a thread. Whoever waits meanwhile is served by the next write, all together.
+
+        Called off or not: what was paid for is written.
+        """
+        self._wanted += 1
+        mine = self._wanted
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                if self._written < mine:
+                    upto, news = self._wanted, self.file.news()
+                    await anyio.to_thread.run_sync(self._write, news)
+                    self._written = upto
+
+    def _write(self, news: News, sync: bool = False) -> None:
         self.changed = True
         try:
-            self.file.write(sync)
+            self.file.write_down(news, sync)
         except OSError as error:
             if not self._failed:
                 log.warning("Recording '%s' can't be written any more: %s", self.file.path, in_plain_words(error))
@@ -144,7 +160,7 @@ class RecordingProvider:
         response = await self.provider.complete(request, take if on_delta is not None else None)
         took = response.latency_ms or (anyio.current_time() - began) * 1000
         entry = _entry(request, response, chunks, took)
-        self.recorder.keep(key_for(request, entry), entry)
+        await self.recorder.keep(key_for(request, entry), entry)
         return response
 
     async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
@@ -161,7 +177,7 @@ class RecordingProvider:
             "request_hash": request_hash(request),
             "asked": asked(request),
         }
-        self.recorder.keep(key_for(request, entry), entry)
+        await self.recorder.keep(key_for(request, entry), entry)
         return response
 
     async def close(self) -> None:

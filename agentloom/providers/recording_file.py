@@ -37,6 +37,14 @@ class _Text:
     tail: int
 
 
+class News(NamedTuple):
+    """What is new in a recording: turns by key, as text; calls of tools by step; steps whose calls are let go."""
+
+    turns: dict[str, str]
+    tools: dict[str, Any]
+    tools_gone: frozenset[str]
+
+
 class RecordingFile:
     """The file that a run is recorded into. Written at once or not at all; what another program writes meanwhile is kept.
 
@@ -78,7 +86,7 @@ class RecordingFile:
 
     def set_tools(self, step: str, calls: Iterable[Mapping[str, Any]]) -> None:
         """Put the calls of a step's tools in the place of those that it had."""
-        self._tools[step] = list(calls)
+        self._tools[step] = list(calls)  # a new list: another thread may be writing the old one
         self._tools_gone.discard(step)
 
     def forget_tools(self, step: str) -> None:
@@ -88,10 +96,18 @@ class RecordingFile:
 
     def write(self, sync: bool = False) -> None:
         """Write the file. Raises ``OSError``; it is then as it was. ``sync`` waits until the disk has it."""
+        self.write_down(self.news(), sync)
+
+    def news(self) -> News:
+        """Return what is to be written, for ``write_down`` in another thread."""
+        return News(dict(self._changed), dict(self._tools), frozenset(self._tools_gone))
+
+    def write_down(self, news: News, sync: bool = False) -> None:
+        """Write the file with what is new in it; one thread at a time."""
         if self._seen is not None and self._signature() != self._seen:
             with suppress(WorkflowError):  # broken by somebody else meanwhile: what we know is written over it
                 self._read()
-        text = self._text()
+        text = self._text(news)
         # Half of a surrogate pair is no UTF-8; as `\udc80` it is JSON that any tool reads.
         write_new(self._real, text.encode("utf-8", "backslashreplace"), mode=self._mode, sync=sync)
         if self._mode != 0o600:
@@ -120,12 +136,12 @@ class RecordingFile:
             return None if not os.path.lexists(self.path) else (0, 1, 0)
         return (found.st_mtime_ns, found.st_size, found.st_ino)
 
-    def _text(self) -> str:
-        base, changed = self._base, dict(self._changed)
+    def _text(self, news: News) -> str:
+        base, changed = self._base, dict(news.turns)
         place = base.places.get(TOOLS)
-        if self._with_tools or (self._tools_gone and place is not None):
+        if self._with_tools or (news.tools_gone and place is not None):
             held = None if place is None else json.loads(base.text[place.start : place.end])
-            tools = {step: calls for step, calls in (held or {}).items() if step not in self._tools_gone} | self._tools
+            tools = {step: calls for step, calls in (held or {}).items() if step not in news.tools_gone} | news.tools
             if tools != held:
                 changed[TOOLS] = _written(tools)
         parts: list[str] = []

@@ -502,3 +502,25 @@ def test_no_webhook_is_sent(tmp_path: Path, call: Call_, server: WireServer) -> 
     again = json.loads(replay(call, tmp_path).out)
     assert (again["status"], again["step_results"]["gate"]["webhook"]["status"]) == ("paused", "not_sent")
     assert len(server.requests) == before
+
+
+def test_a_run_that_paused_is_recorded_to_its_end(
+    tmp_path: Path, call: Call_, server: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`resume --record` goes on in the same file; the replay of both pauses, and is resumed from the recording."""
+    monkeypatch.chdir(tmp_path)
+    text = FLOW + "  - {id: gate, type: approval_gate, depends_on: [check]}\n"
+    text += "  - {id: end, type: llm_call, depends_on: [gate], prompt: 'Bye {state.verdict}', output: bye}\n"
+    (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
+    env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+    call("run", "flow.loom.yaml", "--checkpoint", "--run-id", "one", "--record", "r.json", **env)
+    server.reply = "the end"
+    first = call("resume", "one", "--approve", "--json", "--record", "r.json", **env)
+    assert json.loads(first.out)["final_state"]["bye"] == "the end"
+    assert sorted(json.loads((tmp_path / "r.json").read_text())) == ["_version", "check", "draft", "end"]
+    before = len(server.requests)
+    replay(call, tmp_path, "--checkpoint", "--checkpoint-dir", "again")
+    again = call("resume", "latest", "--checkpoint-dir", "again", "--approve", "--json")
+    assert outcome(again.out)[1:4] == outcome(first.out)[1:4]
+    assert len(server.requests) == before
+    assert call("resume", "one", "--record-tools").code == 2

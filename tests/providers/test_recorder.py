@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,7 +179,7 @@ async def test_keys_are_never_written(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     recorder = recorder_of(path, tools=True)
     await RecordingProvider(Model(f"your key is {KEY}!"), recorder).complete(ask(stream=True), show)
-    recorder.keep_tool("t", {"name": "env", "arguments": {}, "result": {"key": [KEY]}})
+    await recorder.keep_tool("t", {"name": "env", "arguments": {}, "result": {"key": [KEY]}})
     assert KEY not in path.read_text()
     assert held(path)["a"][0]["content"] == "your key is <REDACTED:key>!"
 
@@ -242,24 +243,24 @@ async def test_what_another_program_writes_meanwhile_is_kept(tmp_path: Path) -> 
     assert sorted(held(path)) == ["_version", "a", "b", "c"]
 
 
-def test_a_new_recording_is_private_and_an_old_one_keeps_its_mode(tmp_path: Path) -> None:
+async def test_a_new_recording_is_private_and_an_old_one_keeps_its_mode(tmp_path: Path) -> None:
     """Replies are nobody else's business; a file that was shared stays so."""
     new, old = tmp_path / "deep" / "new.json", tmp_path / "old.json"
     old.write_text('{"_version": 2}')
     old.chmod(0o664)
     for path in (new, old):
-        recorder_of(path).keep("a", {"content": "x"})
+        await recorder_of(path).keep("a", {"content": "x"})
     assert stat.S_IMODE(new.stat().st_mode) == 0o600
     assert stat.S_IMODE(old.stat().st_mode) == 0o664
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "old.json"]  # nothing is left beside them
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+async def test_a_link_stays_a_link(tmp_path: Path) -> None:
     """The file behind it is written."""
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     real.write_text('{"_version": 2}')
     link.symlink_to(real)
-    recorder_of(link).keep("a", {"content": "x"})
+    await recorder_of(link).keep("a", {"content": "x"})
     assert link.is_symlink()
     assert list(held(real)) == ["_version", "a"]
 
@@ -312,3 +313,33 @@ async def test_steps_with_an_underscore_are_known_by_their_request(tmp_path: Pat
     path = tmp_path / "r.json"
     await RecordingProvider(Model("x"), recorder_of(path)).complete(ask("_private"))
     assert (await MockProvider(load_recording(path), strict=True).complete(ask("_private"))).content == "x"
+
+
+async def test_calls_at_the_same_time_are_written_together_and_before_they_return(tmp_path: Path) -> None:
+    """A hundred at once: each is in the file when it returns, with far fewer writes; also one that is called off meanwhile."""
+    path = tmp_path / "r.json"
+    file = RecordingFile(path)
+    file.open()
+    writes = 0
+    write_down = file.write_down
+
+    def counted(*arguments: Any) -> None:
+        nonlocal writes
+        writes += 1
+        write_down(*arguments)
+
+    file.write_down = counted  # type: ignore[method-assign]
+    provider = RecordingProvider(Model(*map(str, range(100))), Recorder(file))
+
+    async def one(number: int) -> None:
+        await provider.complete(ask(f"s{number}"))
+        assert f"s{number}" in held(path)
+
+    async with anyio.create_task_group() as group:
+        for number in range(99):
+            group.start_soon(one, number)
+    assert writes < 20
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await provider.complete(ask("last"))
+    assert "last" in held(path)
