@@ -203,7 +203,7 @@ def test_a_step_tells_how_many_went_along(tmp_path: Path) -> None:
     world = run(flow(ask("s", attachments=[{"source": str(tmp_path / "none.png")}]), config={"max_retries": 3}))
     result = world.result.step_results["s"]
     assert (result.status, result.error_classification, result.attempts) == ("failed", "permanent", 1)
-    assert str(result.error).endswith("none.png`: the file does not exist")
+    assert str(result.error).endswith("`: the file does not exist")  # long paths are cut
     assert world.provider.requests == []
 
 
