@@ -7,12 +7,12 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
+from agentloom.providers.recording import digest
 from tests.cli.conftest import ROOT, Done, environment
 from tests.cli.conftest import Call as Call_
 from tests.wire.files import FileServer, file
@@ -92,16 +92,20 @@ def outcome(text: str) -> tuple[str, bytes, float, int, dict[str, Any]]:
 def answering_as(recording: Mapping[str, Any]) -> Any:
     """Return a mode of the server that gives a recording's replies to the requests that they were recorded for."""
     replies = {
-        entry["request_hash"]: entry["content"]
+        tuple(entry["asked"]["messages"]): Say(
+            entry["content"],
+            tuple(
+                Call(call["id"], call["name"], json.dumps(call["arguments"])) for call in entry.get("tool_calls", ())
+            ),
+        )
         for key, turns in recording.items()
         if not key.startswith("_")
         for entry in turns
     }
 
     async def mode(exchange: Exchange) -> None:
-        names = ("messages", "model", "temperature", "max_tokens")
-        asked = {**{name: exchange.request.get(name) for name in names}, "extra": {}}
-        exchange.server.reply = replies[sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()]
+        said = [(message["role"], message.get("content") or "") for message in exchange.request["messages"]]
+        exchange.server.says = [replies[tuple(f"{role} {digest(text, 16)}" for role, text in said)]]
         await ok(exchange)
 
     return mode
