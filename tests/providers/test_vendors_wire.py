@@ -12,7 +12,7 @@ import pytest
 from agentloom.errors import ProviderError, RateLimitError
 from agentloom.providers.gateway import ProviderGateway
 from tests.providers.vendors import CLAUDE, GEMINI, Vendor
-from tests.wire.formats import KEY
+from tests.wire.formats import KEY, Call, Say
 from tests.wire.server import MODES, REPLY, WireServer, body_of, events_of
 
 pytestmark = pytest.mark.anyio
@@ -188,6 +188,49 @@ async def test_an_answer_without_end_is_not_read(vendor: Vendor, mode: str, stre
     error = await failure(vendor, mode, stream=stream, max_bytes=1_000_000)
     assert str(error) == f"Provider '{vendor.name}': the answer is larger than 1000000 bytes"
     assert error.permanent
+
+
+@both
+@streamed
+async def test_long_replies(vendor: Vendor, stream: bool) -> None:
+    """Ten megabytes in one, and thousands of pieces."""
+    text = "ü" * (12_000 if stream else 5_000_000)
+    with vendor.serve(says=[Say(text)]) as server:
+        assert (await vendor.call(server, vendor.ask(stream=stream))).content == text
+
+
+@both
+@pytest.mark.parametrize("depth", [200, 10_000])
+async def test_arguments_that_are_nested_without_end(vendor: Vendor, depth: int) -> None:
+    """A call whose arguments nobody can use is told to the model, or the answer is no answer; nothing falls over."""
+    deep = '{"a": ' * depth + "1" + "}" * depth
+    if vendor is CLAUDE:
+        block = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+        events = [
+            json.dumps({"type": "content_block_start", "index": 0, "content_block": block}),
+            json.dumps(
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": deep}}
+            ),
+            json.dumps({"type": "message_stop"}),
+        ]
+    else:
+        call = '{"functionCall": {"name": "f", "args": ' + deep + "}}"
+        events = ['{"candidates": [{"content": {"parts": [' + call + ']}, "finishReason": "STOP"}]}']
+    with vendor.serve(events_of(*events)) as server:
+        if vendor is GEMINI and depth > 1000:
+            with pytest.raises(ProviderError, match="the answer is not JSON"):
+                await vendor.call(server, vendor.ask(stream=True))
+            return
+        (found,) = (await vendor.call(server, vendor.ask(stream=True))).tool_calls
+    assert (found.arguments, found.fault) == ({}, "the arguments are nested too deeply")
+
+
+@both
+async def test_names_of_tools_are_handed_on_as_they_are(vendor: Vendor) -> None:
+    """With line breaks and all; it is for the loop to say that there is no such tool."""
+    with vendor.serve(says=[Say("", (Call("1", "a\nb\x1b[31m", "{}"),))]) as server:
+        (found,) = (await vendor.call(server)).tool_calls
+    assert found.name == "a\nb\x1b[31m"
 
 
 # ── keys ──
