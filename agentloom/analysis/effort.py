@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from agentloom.analysis.agents import find_agent
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.backoff import BACKOFF_BASE, BACKOFF_MAX, JITTER, MAX_RETRIES, Backoff
 
@@ -215,8 +216,8 @@ def _limit(document: WorkflowDocument, step: Step, below: Worst | None) -> tuple
             if given is not None and given > 0:
                 found.append((given, "tool"))
     elif step.type == "agent":
-        agent = mapping(mapping(document.head.data.get("agents")).get(str(data.get("agent"))))
-        latency = number(mapping(agent.get("constraints")).get("max_latency_ms"))
+        agent = find_agent(document, str(data.get("agent")), document)
+        latency = number(mapping({} if agent is None else agent.data.get("constraints")).get("max_latency_ms"))
         if latency is not None and latency > 0:
             found.append((latency / 1000, "max_latency_ms"))
     elif below is not None and below.total is not None:

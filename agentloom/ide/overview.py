@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from agentloom.analysis.agents import called_by, find_agent
 from agentloom.analysis.dataflow import Flow, dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.effort import Effort, Worst, effort
@@ -171,7 +172,7 @@ def _cost(
         inside = _child(document, step, inherited, prices, known)
         return None, None if inside is None or inside.cost is None else inside.cost * found.attempts
     if step.type == "agent":
-        return None, None
+        return _agent_cost(document, step, inherited, prices)
     if block is None or "model" not in block.fields:
         return None, 0.0
     model = step.facts.text("model") or inherited.model
@@ -179,6 +180,22 @@ def _cost(
     if price is None:
         return Calls(model, inherited.provider, None, 0.0), 0.0
     bound, why = _bound(step, found, price)
+    return Calls(model, inherited.provider, price, bound, why), bound
+
+
+def _agent_cost(
+    document: WorkflowDocument, step: Step, inherited: _Inherited, prices: PriceTable
+) -> tuple[Calls | None, float | None]:
+    """Return what an agent's own calls are priced at; how many it makes isn't known, and `max_cost_usd` is no bound: the last call crosses it."""
+    found = find_agent(document, step.facts.text("agent") or "", document)
+    if found is None:
+        return None, None
+    own = found.data.get("model")
+    model = own if isinstance(own, str) else inherited.model
+    price = prices.find(model)
+    free = price is None and not any(True for _ in called_by(found.data))
+    why = "" if free else "the number and size of its calls aren't known"
+    bound = 0.0 if free else None
     return Calls(model, inherited.provider, price, bound, why), bound
 
 

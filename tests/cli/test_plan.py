@@ -150,3 +150,22 @@ def test_every_example_has_one(call: Call, path: Path) -> None:
     assert len(data["critical_path"]) == len(data["layers"])
     for text in (call("plan", str(path)).out, call("plan", "-f", "svg", str(path)).out):
         assert all(step["id"] in text for step in data["steps"])
+
+
+def test_agents_are_priced_at_their_own_model(call: Call, here: Path) -> None:
+    """Inline or in a file; what a turn costs isn't known, but for one whose model has no price, and that calls no others."""
+    (here / "far.agent.yaml").write_text(
+        "system_prompt: x\nmodel: gpt-4o-mini\nconstraints: {max_latency_ms: 3000}\n", encoding="utf-8"
+    )
+    (here / "agents.yaml").write_text(
+        "name: w\nconfig: {provider: openai, model: my-own, max_retries: 0}\n"
+        "agents:\n  near: {system_prompt: x}\n  both: {system_prompt: x, tools: [{agent: near}]}\nsteps:\n"
+        "  - {id: a, type: agent, agent: ./far.agent.yaml, input: x}\n"
+        "  - {id: b, type: agent, agent: near, input: x}\n"
+        "  - {id: c, type: agent, agent: both, input: x}\n",
+        encoding="utf-8",
+    )
+    steps = {step["id"]: step for step in json.loads(call("plan", "-f", "json", "agents.yaml").out)["steps"]}
+    assert {name: step["model"] for name, step in steps.items()} == {"a": "gpt-4o-mini", "b": "my-own", "c": "my-own"}
+    assert {name: step["cost_bound_usd"] for name, step in steps.items()} == {"a": None, "b": 0, "c": None}
+    assert steps["a"]["seconds"] == 3
