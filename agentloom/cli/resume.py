@@ -89,7 +89,7 @@ def command(
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:
-        output.summarise(result)
+        output.summarise(result, resumed=True)
         for line in how_to_go_on(result, checkpoint_dir):
             print(line, file=told)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))

@@ -48,10 +48,10 @@ class Output:
             return LiveProgress(self.told, self.look, self.stream)
         return PlainProgress(self.told, self.look, self.stream)
 
-    def summarise(self, result: WorkflowResult) -> None:
+    def summarise(self, result: WorkflowResult, resumed: bool = False) -> None:
         """Print what the run came to."""
         print(file=self.told)
-        for line in summary(result, self.look):
+        for line in summary(result, self.look, resumed):
             print(line, file=self.told)
 
 

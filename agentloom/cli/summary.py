@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from agentloom.cli.cells import draw, visible
 from agentloom.cli.console import BOLD, DIM, GREEN, RED, YELLOW, Look
@@ -28,8 +28,8 @@ LONGEST_ERROR = 400
 MOST_KEYS = 20
 
 
-def summary(result: WorkflowResult, look: Look) -> Iterator[str]:
-    """Yield the lines about a finished run."""
+def summary(result: WorkflowResult, look: Look, resumed: bool = False) -> Iterator[str]:
+    """Yield the lines about a finished run; where it was ``resumed``, a step that ran out of time has a mark of its own."""
     mark = RUN_MARKS.get(result.status, "[FAIL]")
     yield f"{look.paint(mark, MARK_STYLES.get(mark, RED))} {look.paint(visible(result.workflow_name, look.encoding), BOLD)}"
     rows = [
@@ -41,22 +41,26 @@ def summary(result: WorkflowResult, look: Look) -> Iterator[str]:
     if result.error:
         rows.append(("error", one_line(result.error, look)))
     yield from columns(rows)
-    yield from _steps(result, look)
+    yield from _steps(result, look, {**STEP_MARKS, "timeout": RUN_MARKS["timeout"]} if resumed else STEP_MARKS)
     keys = [key for key in result.final_state if key != "steps"]
     more = f" and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else ""
     yield from columns([("state", visible(", ".join(keys[:MOST_KEYS]), look.encoding) + more or "empty")], gap=5)
 
 
-def _steps(result: WorkflowResult, look: Look) -> Iterator[str]:
+def _steps(result: WorkflowResult, look: Look, marks: Mapping[str, str]) -> Iterator[str]:
     if not result.step_results:
         return
     yield "  steps"
     edge = max(draw(visible(name, look.encoding), look.encoding).width for name in result.step_results)
+    told = {name: marks.get(step.status, OTHER_STEP_MARK) for name, step in result.step_results.items()}
+    widest = max(8, *map(len, told.values()))
     for name, step in result.step_results.items():
-        mark = STEP_MARKS.get(step.status, OTHER_STEP_MARK)
+        mark = told[name]
         shown = visible(name, look.encoding)
         pad = " " * (edge - draw(shown, look.encoding).width)
-        line = f"    {look.paint(f'{mark:8}', MARK_STYLES.get(mark, RED))} {shown}{pad}  {step_facts(step, look)}"
+        line = (
+            f"    {look.paint(f'{mark:{widest}}', MARK_STYLES.get(mark, RED))} {shown}{pad}  {step_facts(step, look)}"
+        )
         yield line.rstrip()
 
 

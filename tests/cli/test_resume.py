@@ -126,6 +126,20 @@ def test_values_of_the_journal_that_are_redacted_are_named(here: Path, call: Cal
     (here / "flow.yaml").unlink()
 
 
+def test_the_summary_of_a_resume_marks_a_step_that_ran_out_of_time(here: Path, call: Call) -> None:
+    """EX-2: `[TIMEOUT]`; that of `run` has `[FAIL]`, as for every step that counts as failed."""
+    flow = FLOW.replace("COMMAND", "sleep 60").replace(
+        "output: y,", "output: y, timeout: 0.05, retry: {max_retries: 0},"
+    )
+    (here / "flow.yaml").write_text(flow, encoding="utf-8")
+    ran = call("run", "flow.yaml", "--checkpoint")
+    again = call("resume", "latest")
+    for done, mark in ((ran, "[FAIL]"), (again, "[TIMEOUT]")):
+        assert done.code == 1
+        line = next(line for line in done.out.splitlines() if line.strip().startswith(mark) and " b " in line)
+        assert "Step timed out after 0.05s" in line
+
+
 def test_a_checkpoint_that_is_a_folder(here: Path, call: Call) -> None:
     """Case: a clear message, exit 1, nothing touched."""
     folder = here / ".agentloom" / "checkpoints" / "abc.json"
