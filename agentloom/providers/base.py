@@ -160,6 +160,7 @@ class Usage:
 class Response:
     """One reply. Times are in milliseconds, cost in US dollars.
 
+    ``finish_reason`` is `stop`, `length`, `tool_calls` or `content_filter`, whoever answered; another word of a vendor stays as it is.
     ``reasoning`` is what the model let see of it; ``carried`` belongs into the ``Message`` of this turn if the conversation goes on.
     """
 
