@@ -164,11 +164,15 @@ class RecordingProvider:
         return response
 
     async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
-        """Make the call, and write down its vectors."""
+        """Make the call, and write down its vectors, unless they are secret: no hash could stand for them in a replay."""
         began = anyio.current_time()
         response = await self.provider.embed(request)
+        vectors = [list(vector) for vector in response.vectors]
+        if current_secrets().result(request.step_id, vectors) != vectors:
+            log.warning("Step '%s' writes its vectors to a secret key: they are not recorded", request.step_id)
+            return response
         entry: dict[str, Any] = {
-            "embeddings": [list(vector) for vector in response.vectors],
+            "embeddings": vectors,
             "model": response.model,
             "provider": response.provider,
             "usage": _usage(response.usage),
