@@ -176,11 +176,11 @@ class Session:
         if self.client.refreshes_lenses:
             self.ask("workspace/codeLens/refresh", None)
 
-    def run_moved(self, key: str, ended: bool) -> None:
-        """A run of a document went on, or ended: its hints and lenses are others now, and where it failed may be told."""
+    def run_moved(self, key: str, told: bool) -> None:
+        """A run of a document went on: its hints and lenses are others now, and with ``told`` where it failed, too."""
         self.refresh_hints()
         self.refresh_lenses()
-        if ended and self.documents.at(key) is not None:
+        if told and self.documents.at(key) is not None:
             self.scheduler.opened(key)
             if self.client.pulls and self.client.refreshes_diagnostics:
                 self.ask("workspace/diagnostic/refresh", None)

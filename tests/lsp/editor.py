@@ -224,18 +224,18 @@ class Editing(Peer):
         """Return what progress showed so far."""
         return [m["params"]["value"] for m in self.seen if m.get("method") == "$/progress"]
 
-    def children(self) -> list[tuple[int, str]]:
-        """Return the processes that the server has started and that are still there: number and state."""
+    def children(self) -> list[int]:
+        """Return the numbers of the processes of runs that the server has started and that are still there."""
         found = []
         for name in os.listdir("/proc"):
             if name.isdigit():
                 try:
                     _, _, rest = Path("/proc", name, "stat").read_text().rpartition(")")
+                    command = Path("/proc", name, "cmdline").read_bytes()
                 except OSError:
                     continue
-                state, parent = rest.split()[:2]
-                if int(parent) == self.server:
-                    found.append((int(name), state))
+                if int(rest.split()[1]) == self.server and b"--events" in command:
+                    found.append(int(name))
         return found
 
 

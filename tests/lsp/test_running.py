@@ -189,13 +189,13 @@ def test_the_child_is_killed(editor: Editor, name: str) -> None:
     uri = editor.show(name, SLOW)
     run_id = editor.run(uri=uri)
     editor.begins(run_id, "long")
-    ((number, _),) = editor.children()
+    (number,) = editor.children()
     os.kill(number, signal.SIGKILL)
     ended = editor.ended(run_id)
     assert (ended["status"], ended["exit_code"]) == ("interrupted", -9)
     assert editor.messages() == ["`slow` broke off: the process was ended by SIGKILL; it can be resumed"]
     assert editor.hints(uri)[1] == "✗ interrupted"
-    assert editor.children() == []
+    assert not Path(f"/proc/{number}").exists()  # not even as a zombie
     assert editor.titles(uri)[2] == f"⏵ Resume {run_id[:6]} (interrupted)"
     editor.seen.clear()
     editor.press(uri, "⏵ Resume")
@@ -416,3 +416,32 @@ def test_other_runs_of_the_folder(editor: Editor, name: str) -> None:
     editor.ended(editor.run(uri=uri))
     assert len(editor.titles(uri)) == 4
     assert len(editor.titles(other)) == 2
+
+
+def test_files_that_are_not_saved(editor: Editor, name: str) -> None:
+    """What a workflow names is read from the disk; where the editor shows something else, that is said."""
+    (editor.folder / "inner.loom.yaml").write_text(TWO)
+    outer = MOCK + "steps:\n  - {id: sub, type: subworkflow, workflow_path: inner.loom.yaml}\n"
+    uri = editor.show(name, outer)
+    inner = editor.show("inner.loom.yaml", TWO)
+    editor.ended(editor.run(uri=uri))
+    assert editor.messages() == []
+    editor.change(inner, "new", 4, 9, 4, 12)
+    run_id = editor.run(uri=uri)
+    editor.ended(run_id)
+    assert editor.messages() == ["`inner.loom.yaml` is not saved; the run reads what is on the disk"]
+    assert set(editor.results(run_id)) == {"sub", "sub.one", "sub.two"}
+    editor.close_document(inner)
+
+
+def test_an_old_failure_goes_when_a_run_begins(editor: Editor, name: str) -> None:
+    """What failed before is no news of the run that goes on now."""
+    uri = editor.show(name, tool("leave"))
+    editor.ended(editor.run(uri=uri))
+    assert len(editor.errors(uri, 1)) == 1
+    editor.seen.clear()
+    run_id = editor.run(uri=uri)
+    published = editor.until(lambda m: m.get("method") == "textDocument/publishDiagnostics")["params"]["diagnostics"]
+    assert [report for report in published if report["code"] == "run-failed"] == []
+    editor.ended(run_id)
+    assert len(editor.errors(uri, 1)) == 1

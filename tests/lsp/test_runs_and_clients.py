@@ -48,7 +48,7 @@ def slow_run(editor: Editor) -> tuple[str, int]:
     """Begin a run that takes long; return its id and the number of its process."""
     run_id = editor.run(uri=editor.show("slow.loom.yaml", SLOW))
     editor.begins(run_id, "long")
-    ((number, _),) = editor.children()
+    (number,) = editor.children()
     return run_id, number
 
 
@@ -75,7 +75,7 @@ def test_a_server_that_leaves_ends_what_does_not_want_to(tmp_path: Path) -> None
     with Editor(tmp_path) as editor:
         run_id = editor.run(uri=editor.show("hold.loom.yaml", tool("hold")))
         editor.begins(run_id, "it")
-        ((number, _),) = editor.children()
+        (number,) = editor.children()
         assert editor.leave() == 0
         assert gone(number)
         assert (tmp_path / ".agentloom" / "checkpoints" / f"{run_id}.journal").exists()
@@ -90,7 +90,7 @@ def test_a_run_may_outlast_the_server(tmp_path: Path) -> None:
         text = PIPED + "  - {id: after, type: tool, tool_name: chat, depends_on: [it], output: said}\n"
         run_id = editor.run(uri=editor.show("piped.loom.yaml", text))
         editor.begins(run_id, "it")
-        ((number, _),) = editor.children()
+        (number,) = editor.children()
         assert editor.leave() == 0
     with (tmp_path / "go").open("w") as pipe:
         pipe.write("on")

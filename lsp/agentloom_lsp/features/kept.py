@@ -22,7 +22,8 @@ async def runs(session: Session, params: Any) -> dict[str, Any]:
     uri, most = uri_of(asked), asked.get("limit")
     limit = most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else MOST_READ
     stores = list(stores_of(path_of(uri), session.workspace.roots) if uri else every_store(session))
-    kept, problems = await session.worker.submit(lambda: session.kept_runs.in_folders(stores, limit), SEARCH)
+    moving = frozenset(run.run_id for run in session.runs.going_on())
+    kept, problems = await session.worker.submit(lambda: session.kept_runs.in_folders(stores, limit, moving), SEARCH)
     here = {run.run_id: run for run in session.runs.all()}
     found = [entry(session, run, here.get(run.run_id)) for run in kept]
     known = {run.run_id for run in kept}
@@ -73,12 +74,8 @@ def every_store(session: Session) -> Iterable[Path]:
 
 def entry(session: Session, kept: KeptRun, here: Run | None) -> dict[str, Any]:
     """Return the entry of a kept run in the list."""
-    found = {**kept.to_json(), "uri": _uri(session, kept.source, here), "ongoing": False, "error": None}
-    if here is not None:
-        found["error"] = here.error
-        if here.status == RUNNING:
-            found |= _moving(here)
-    return found
+    error = here.error if here is not None else None
+    return {**kept.to_json(), "uri": _uri(session, kept.source, here), "ongoing": False, "error": error}
 
 
 def of_session(run: Run) -> dict[str, Any]:

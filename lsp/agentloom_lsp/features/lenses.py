@@ -29,10 +29,11 @@ async def code_lens(session: Session, params: types.CodeLensParams) -> list[dict
     stores = list(stores_of(path, session.workspace.roots))
     here = {run.run_id: run for run in session.runs.all()}
     ongoing = [OngoingRun(run.run_id, run.done, run.total) for run in session.runs.going_on(key)]
+    moving = frozenset(run.run_id for run in session.runs.going_on())
 
     def work() -> list[dict[str, Any]]:
         kept: list[KeptRun] = []
-        for run in session.kept_runs.in_folders(stores)[0] if options.lens_workflow else ():
+        for run in session.kept_runs.in_folders(stores, without=moving)[0] if options.lens_workflow else ():
             own = here[run.run_id].key if run.run_id in here else None
             if own != key and (run.source is None or uris.path_key(run.source) != key):
                 continue

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lsprotocol import types
 
-from agentloom.analysis.context import path_of
+from agentloom.analysis.context import path_of, read_from_disk
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import Severity
 from agentloom.ide.last_run import texts_of
@@ -105,6 +105,7 @@ async def start(session: Session, asked: Mapping[str, Any]) -> Answer:
         missing = await session.worker.submit(lambda: what_is_missing(target.document, chosen))
         if missing is not None:
             return _offer(session, target, asked, missing)
+    await _tell_unsaved(session, target)
     folder = working_folder(target.path, session.workspace.roots)
     store, run_id = store_of(folder), new_run_id()
     words = arguments.for_run(asked, run_id, target.path, store)
@@ -199,6 +200,26 @@ def _errors(session: Session, target: Target) -> Answer | None:
     count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
     said = f"`{target.title}` has {count}, nothing was run; line {line}: {errors[0].message}"
     return {**_refuse(session, "errors", said), "errors": len(errors)}
+
+
+async def _tell_unsaved(session: Session, target: Target) -> None:
+    """Say which of the files that the workflow names are read as they are on the disk, and not as they are in the editor."""
+
+    def differs(path: Path) -> bool:
+        opened = session.documents.on_path(path)
+        if opened is None or path == target.path:
+            return False
+        try:
+            return read_from_disk(path) != opened.source.text
+        except (OSError, ValueError):
+            return True
+
+    files = sorted(target.document.files)
+    unsaved = await session.worker.submit(lambda: [path.name for path in files if differs(path)])
+    if unsaved:
+        names = ", ".join(f"`{name}`" for name in unsaved)
+        said = f"{names} {'is' if len(unsaved) == 1 else 'are'} not saved; the run reads what is on the disk"
+        session.wire.notify("window/showMessage", {"type": WARNING, "message": said})
 
 
 def _offer(session: Session, target: Target, asked: Mapping[str, Any], reason: str) -> Answer:

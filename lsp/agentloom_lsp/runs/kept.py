@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,12 +65,17 @@ class KeptRuns:
         self._breathe = breathe
         self._known: dict[Path, dict[str, _Known]] = {}
 
-    def in_folders(self, folders: Iterable[Path], most: int = MOST_READ) -> tuple[list[KeptRun], list[str]]:
-        """Return the runs of some folders, the latest first, and what is wrong with files that can't be read."""
+    def in_folders(
+        self, folders: Iterable[Path], most: int = MOST_READ, without: Collection[str] = ()
+    ) -> tuple[list[KeptRun], list[str]]:
+        """Return the runs of some folders, the latest first, and what is wrong with files that can't be read.
+
+        ``without`` are the ids of runs that are left out: their journals grow while they are read.
+        """
         found: list[KeptRun] = []
         problems: list[str] = []
         for folder in dict.fromkeys(folders):
-            for known in self._look(folder, most).values():
+            for known in self._look(folder, most, without).values():
                 if known.run is not None:
                     found.append(known.run)
                 elif known.problem is not None:
@@ -89,13 +94,13 @@ class KeptRuns:
         except CheckpointSchemaError as error:
             raise ValueError(str(error)) from None
 
-    def _look(self, folder: Path, most: int) -> Mapping[str, _Known]:
+    def _look(self, folder: Path, most: int, without: Collection[str]) -> Mapping[str, _Known]:
         names: dict[str, list[tuple[str, int, int]]] = {}
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     stem, dot, suffix = entry.name.rpartition(".")
-                    if dot and suffix in ("json", "journal"):
+                    if dot and suffix in ("json", "journal") and stem not in without:
                         found = entry.stat()
                         names.setdefault(stem, []).append((suffix, found.st_mtime_ns, found.st_size))
         except OSError:

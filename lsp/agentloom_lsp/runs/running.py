@@ -35,8 +35,8 @@ class Host(Protocol):
     def progress(self, title: str, token: Any = None, unasked: bool = True) -> Progress:
         """Return a way to show how far a run is."""
 
-    def run_moved(self, key: str, ended: bool) -> None:
-        """A run of a document went on, or ended: what is shown of it has changed."""
+    def run_moved(self, key: str, told: bool) -> None:
+        """A run of a document went on: what is shown of it has changed; with ``told`` also where it failed, or failed before."""
 
     def run_ended(self, run: Run) -> None:
         """A run has ended; it was told, and what it left behind can be read."""
@@ -92,7 +92,7 @@ class Runs:
         self._going[run.run_id] = going
         self._ended.pop(run.run_id, None)
         self._last[run.key] = run
-        self._host.run_moved(run.key, ended=False)
+        self._host.run_moved(run.key, told=True)
 
     def cancel(self, run_id: str) -> bool:
         """Ask a run to end, and make it end if it doesn't; tell whether it goes on."""
@@ -181,7 +181,7 @@ class Runs:
         if not going.ended.done():
             going.ended.set_result(None)
         if not self._leaving:
-            self._host.run_moved(run.key, ended=True)
+            self._host.run_moved(run.key, told=True)
             self._host.run_ended(run)
 
     def _soon(self, key: str) -> None:
@@ -189,7 +189,7 @@ class Runs:
 
         def look() -> None:
             self._planned.pop(key, None)
-            self._host.run_moved(key, ended=False)
+            self._host.run_moved(key, told=False)
 
         if key not in self._planned and not self._leaving:
             self._planned[key] = self._host.loop.call_later(LATER, look)

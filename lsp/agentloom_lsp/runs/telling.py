@@ -90,12 +90,13 @@ def outcome(run: Run) -> tuple[int, str]:
         return INFO, f"{name} is done: {count}, {took(run.duration)}{money(run.cost, ', ')}"
     if run.status == "paused":
         return INFO, f"{name} waits at `{run.waits_at or '?'}`; approve or reject it above its first line"
+    kept = "; it can be resumed" if run.began else ""
     if run.status == "cancelled":
-        return INFO, f"{name} was cancelled; it can be resumed"
+        return INFO, f"{name} was cancelled{kept}"
     if run.status == "refused":
         return ERROR, f"{name} was not run: {run.error}"
     if run.status == "interrupted":
-        return ERROR, f"{name} broke off: {run.error}; it can be resumed"
+        return ERROR, f"{name} broke off: {run.error}{kept}"
     return ERROR, f"{name} {'failed' if run.status == 'failed' else f'is {words(run.status)}'}: {run.error}"
 
 
