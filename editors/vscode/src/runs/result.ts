@@ -18,13 +18,18 @@ export function page(run: RunDetails): string {
     if (result.error) lines.push(`### ${path}: ${said(result.status)}`, '', ...fenced(result.error), '');
     else if (result.output !== undefined && result.output !== null && result.output !== '') lines.push(`### ${path}`, '', ...fenced(text(result.output)), '');
   }
-  const state = Object.entries(run.state);
+  const state = stateOf(run);
   if (state.length > 0) {
     lines.push('## State', '');
     for (const [key, value] of state) lines.push(`**${key}**`, '', ...fenced(text(value)), '');
   }
   if (run.output.trim()) lines.push('## What the process printed', '', ...fenced(run.output.trimEnd()), '');
   return lines.join('\n');
+}
+
+/** The state without the results of steps, which are told as such. */
+function stateOf(run: RunDetails): [string, unknown][] {
+  return Object.entries(run.state).filter(([key]) => key !== 'steps');
 }
 
 const MARKS: Readonly<Record<string, string>> = { success: '✓', failed: '✗', timeout: '✗', budget_exceeded: '✗', skipped: '–', paused: '⏸', running: '▶' };
@@ -56,7 +61,7 @@ export function comparable(run: RunDetails): string {
     if (result.output !== undefined && result.output !== null) lines.push(...indented(text(result.output)));
     lines.push('');
   }
-  for (const [key, value] of Object.entries(run.state).sort(byName)) lines.push(`state ${key}:`, ...indented(text(value)), '');
+  for (const [key, value] of stateOf(run).sort(byName)) lines.push(`state ${key}:`, ...indented(text(value)), '');
   return lines.join('\n');
 }
 
