@@ -18,7 +18,7 @@ NODE := tests/schema/node/node_modules
 EXTENSION := editors/vscode
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types pytest dogfood wheel extension update walk editors editor-pictures bench bench-lsp setup format clean
+.PHONY: help demo test lint types pytest dogfood wheel extension update walk editors screenshots bench bench-lsp bench-vscode setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -54,7 +54,7 @@ update: $(VENV)/.dev $(NODE)/.package-lock.json ## write every generated file ag
 editors: ## install the editors and the browser that the tests drive, where that takes no questions
 	@bash scripts/editors.sh
 
-editor-pictures: $(VENV)/.dev ## take the pictures of a real VS Code for the documents (wants Chromium and ripgrep)
+screenshots: $(VENV)/.dev extension editors ## take the pictures of a real VS Code for the documents
 	$(BIN)/python scripts/editor_pictures.py
 
 walk: $(VENV)/.dev ## long random work with the language server: WALK=20000 edits in each encoding
@@ -65,6 +65,9 @@ bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
 
 bench-lsp: $(VENV)/.runtime $(NODE)/.package-lock.json ## measure the language server beside yaml-language-server, into docs/benchmarks.md
 	$(BIN)/python benchmarks/lsp.py
+
+bench-vscode: $(VENV)/.runtime extension editors ## measure typing in a real VS Code: key press to squiggle
+	$(BIN)/python benchmarks/vscode.py
 
 setup: $(VENV)/.dev ## only set up the development environment
 

@@ -1,6 +1,6 @@
-"""Takes the pictures of `docs/images/editor` in a real VS Code, with the client of `lsp/README.md` and the workflow of the front page.
+"""Takes the pictures of `docs/images/editor` in a real VS Code, with our extension and the workflow of the front page.
 
-``make editor-pictures`` sets up what is needed. Arguments: names of pictures; all when there are none.
+``make screenshots`` sets up what is needed. Arguments: names of pictures; all when there are none.
 """
 
 from __future__ import annotations
@@ -19,26 +19,30 @@ from tests.editors.documents import snippets  # noqa: E402
 CACHE = ROOT / ".cache" / "vscode"
 IMAGES = ROOT / "docs" / "images" / "editor"
 TOOLS = ROOT / "scripts" / "vscode"
+PACKAGE = ROOT / "editors" / "vscode" / "agentloom.vsix"
 
 
 def main(names: list[str]) -> int:
     """Install VS Code where it isn't yet, and take the pictures; return the exit code."""
     subprocess.run(["bash", str(TOOLS / "install.sh"), str(CACHE)], check=True)
-    (client,) = snippets("VS Code", "js")
     (workflow,) = snippets("Sixty seconds", "yaml", ROOT / "README.md")
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        (folder / "extension.js").write_text(client, encoding="utf-8")
         (folder / "workflow.yaml").write_text(workflow, encoding="utf-8")
         program = folder / "bin" / "agentloom"
         program.parent.mkdir()
         path = f"{ROOT}{os.pathsep}{ROOT / 'lsp'}"
         program.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" -m agentloom "$@"\n')
         program.chmod(0o755)
-        files = (CACHE, IMAGES, folder / "extension.js", folder / "workflow.yaml")
-        environment = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
-        return subprocess.run(["node", TOOLS / "take.cjs", *files, *names], env=environment, check=False).returncode
+        environment = {
+            **os.environ,
+            "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+            "VSCODE_INSTALL": str(CACHE),
+            "VSCODE_EXTENSION": str(PACKAGE),
+        }
+        command = ["node", TOOLS / "take.cjs", IMAGES, folder / "workflow.yaml", *names]
+        return subprocess.run(command, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,19 +51,6 @@ def test_zed_reads_the_schema_that_the_text_writes() -> None:
     """The file that the command writes is the one that the settings name."""
     (schema,) = data("Zed")["lsp"]["yaml-language-server"]["settings"]["yaml"]["schemas"]
     assert f"agentloom schema workflow > {schema.removeprefix('./')}" in GUIDE.read_text(encoding="utf-8")
-
-
-def test_the_code_for_vs_code_is_code(tmp_path: Path) -> None:
-    """Node.js can read it, and it starts our server for YAML."""
-    node = shutil.which("node")
-    assert node is not None, "Node.js 18 or newer is needed"
-    (code,) = snippets("VS Code", "js")
-    file = tmp_path / "extension.js"
-    file.write_text(code, encoding="utf-8")
-    done = subprocess.run([node, "--check", file], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "{ command: 'agentloom', args: ['lsp'] }" in code
-    assert "{ language: 'yaml' }" in code
 
 
 def test_settings_for_vs_code_name_an_option() -> None:

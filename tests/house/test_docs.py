@@ -25,7 +25,7 @@ ALL = [block for path in DOCUMENTS for block in blocks(path)]
 CONSOLE = [path for path in DOCUMENTS if any(block.words[:1] == ("console",) for block in blocks(path))]
 # Lines of `sh` blocks are not typed by the tests, so only these kinds may stand there.
 UNTYPED = re.compile(
-    r"(?:pip|pipx|uv tool) install \S+|git clone \S+( && cd \S+)?|cd \S+|make [\w-]+( \S+)*|pre-commit install|export \w+=\S+|#.*"
+    r"(?:pip|pipx|uv tool) install \S+|git clone \S+( && cd \S+)?|cd \S+|make [\w-]+( \S+)*|pre-commit install|code --install-extension \S+|export \w+=\S+|#.*"
 )
 
 

@@ -80,7 +80,7 @@ scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
   await act('a lens approves, and hints tell how it went', async () => {
     await lens('✓ Approve').click();
     await editor.graph().locator('g.step[data-id="send"][data-status="success"]').waitFor();
-    //HINTS await hints(/✓.*0\.0012/).waitFor();
+    await hints(/✓.*0\.0012/).waitFor();
   });
 
   await act('the view of runs lists it', async () => {

@@ -19,7 +19,8 @@ export function element<K extends keyof SVGElementTagNameMap>(name: K, attribute
 export function draw(drawing: Drawing, prefix: string, direction: Direction): SVGGElement {
   const edges = drawing.edges.map(arrow);
   const words = drawing.edges.flatMap(label);
-  const nodes = drawing.nodes.map((node) => box(node, `${prefix}${node.path}`, direction));
+  const sources = new Set(drawing.edges.map((edge) => edge.source));
+  const nodes = drawing.nodes.map((node) => box(node, `${prefix}${node.path}`, direction === 'down' && sources.has(node.id)));
   return element('g', { id: 'drawing' }, ...edges, ...words, ...nodes);
 }
 
@@ -55,7 +56,8 @@ function label(edge: GraphEdge): SVGElement[] {
   ];
 }
 
-function box(node: GraphNode, path: string, direction: Direction): SVGElement {
+/** `beside`: an arrow leaves the box where its caption would stand. */
+function box(node: GraphNode, path: string, beside: boolean): SVGElement {
   const middle = node.x + node.width / 2;
   const opens = node.child !== undefined || node.childUri !== undefined;
   const classes = ['step', node.type, node.critical ? 'critical' : '', opens ? 'opens' : ''].filter(Boolean).join(' ');
@@ -66,8 +68,7 @@ function box(node: GraphNode, path: string, direction: Direction): SVGElement {
     element('text', { class: 'detail', x: middle, y: node.y + 34 }, cut(node.detail || node.type, MOST.detail)),
     element('g', { class: 'mark', transform: `translate(${node.x + node.width} ${node.y})` }),
     element('g', { class: 'going', transform: `translate(${node.x} ${node.y})` }),
-    // beside the arrow that leaves the box
-    element('text', { class: direction === 'down' ? 'caption beside' : 'caption', x: direction === 'down' ? middle + 7 : middle, y: node.y + node.height + 12 }),
+    element('text', { class: beside ? 'caption beside' : 'caption', x: beside ? middle + 7 : middle, y: node.y + node.height + 12 }),
     ...(opens ? [element('g', { class: 'enter', transform: `translate(${node.x + node.width - 2} ${node.y + node.height - 2})` }, element('circle', { r: 8 }), element('path', { d: 'M-4 0H4M0 -4V4' }))] : []),
   );
 }
