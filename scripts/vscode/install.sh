@@ -2,7 +2,8 @@
 # Installs a real VS Code that runs without a screen (the npm package code-server), and what drives it in Chromium, into a folder. Argument:
 # the folder. A second call does nothing.
 set -euo pipefail
-folder=$1
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 done=$folder/.done
 [ -e "$done" ] && cmp -s "$here/package.json" "$done" && exit 0
@@ -12,7 +13,6 @@ for program in rg node npm; do
 		exit 1
 	}
 done
-mkdir -p "$folder"
 cp "$here/package.json" "$folder"
 cd "$folder"
 export npm_config_loglevel=error
