@@ -68,6 +68,9 @@ class RecordingFile:
         A new file is made at once; ``tools`` says that it is going to hold what tools give. Raises ``UsageError`` for one that can't be written, ``WorkflowError`` for one that is no recording.
         """
         self._with_tools = tools
+        if self._real.exists() and not self._real.is_file() and not self._real.is_dir():
+            # The file is replaced by a new one, and a device must not be.
+            raise UsageError(f"recording `{self.path}` can't be written: it is a pipe or a device")
         held = self._read()
         try:
             self._real.parent.mkdir(parents=True, exist_ok=True)

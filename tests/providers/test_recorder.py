@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,12 @@ def test_what_cannot_be_recorded_into(tmp_path: Path) -> None:
         recorder_of(tmp_path / "file" / "r.json")
     with pytest.raises(WorkflowError, match="is a folder"):
         recorder_of(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(UsageError, match="it is a pipe or a device"):
+            recorder_of(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
     with pytest.raises(WorkflowError, match="is not valid JSON"):
         recorder_of(tmp_path / "file")
     old = tmp_path / "old.json"
