@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
 import httpx
-from anyio.lowlevel import current_token
 
 from agentloom import __version__
 from agentloom.errors import ProviderError, RateLimitError
+from agentloom.providers.connections import Connections
 from agentloom.providers.ndjson import LineParser
 from agentloom.providers.secret import Secret, without_keys
 from agentloom.providers.sse import Event, EventParser
@@ -100,12 +98,10 @@ class HttpClient:
         max_bytes: int = MAX_REPLY_BYTES,
     ) -> None:
         self.provider = provider
-        self._headers = dict(headers or {})
         self._key = key
         self._timeout = timeout
         self._max_bytes = max_bytes
-        self._client: httpx.AsyncClient | None = None
-        self._loop: object = None
+        self._connections = Connections({"User-Agent": f"agentloom/{__version__}", **(headers or {})}, timeout)
 
     async def post(
         self, url: str, payload: Mapping[str, Any], headers: Mapping[str, str] | None = None
@@ -143,9 +139,7 @@ class HttpClient:
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
-        client, self._client = self._client, None
-        if client is not None and self._loop == current_token():
-            await client.aclose()
+        await self._connections.close()
 
     def json_object(self, body: bytes | str) -> dict[str, Any]:
         """Return the JSON object in ``body``. Raises ``ProviderError`` when it holds none."""
@@ -184,44 +178,32 @@ class HttpClient:
         wait = retry_after if retry_after is not None else _retry_delay_in(body)
         return self.error(f"{text}: {shown}" if shown else text, status=status, retry_after=wait)
 
-    def _connected(self) -> httpx.AsyncClient:
-        # Connections belong to the event loop that opened them: a gateway that is used in a second one starts anew.
-        loop = current_token()
-        if self._client is None or self._loop != loop:
-            self._client = httpx.AsyncClient(
-                headers={"User-Agent": f"agentloom/{__version__}", **self._headers},
-                timeout=self._timeout,
-                follow_redirects=False,
-                verify=_certificates(),
-                # How many calls run at once is the engine's business.
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
-            )
-            self._loop = loop
-        return self._client
-
     @asynccontextmanager
     async def _open(
         self, url: str, payload: Mapping[str, Any], headers: Mapping[str, str]
     ) -> AsyncIterator[httpx.Response]:
-        client = self._connected()
         try:
             content = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
         except ValueError as error:
             raise self.error(f"the request can't be written as JSON: {error}", permanent=True) from None
+        lane = self._connections.take()
+        response: httpx.Response | None = None
         try:
-            request = client.build_request(
-                "POST", url, content=content, headers={"Content-Type": "application/json", **headers}
-            )
-            response = await client.send(request, stream=True)
-        except tuple(FAILURES) as error:
-            raise self._failed(error, url) from error
-        try:
+            try:
+                request = lane.client.build_request(
+                    "POST", url, content=content, headers={"Content-Type": "application/json", **headers}
+                )
+                response = await lane.client.send(request, stream=True)
+            except tuple(FAILURES) as error:
+                raise self._failed(error, url) from error
             if not response.is_success:
                 raise await self._refused(response)
             yield response
         finally:
             with anyio.CancelScope(shield=True):
-                await response.aclose()
+                if response is not None:
+                    await response.aclose()
+                await self._connections.give_back(lane)
 
     async def _chunks(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
         total = 0
@@ -296,12 +278,6 @@ class HttpClient:
         """Return a foreign text as one line of a sane length, without keys and without control characters."""
         line = " ".join(re.sub(r"[^\S ]|[\x00-\x1f\x7f-\x9f]", " ", without_keys(text, self._key)).split())
         return line if len(line) <= MAX_ERROR_CHARACTERS else line[: MAX_ERROR_CHARACTERS - 1] + "…"
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Return the certificates that are trusted, loaded once for all providers: that takes 20 ms."""
-    return httpx.create_ssl_context()
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -553,7 +553,7 @@ class WireServer:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-        server = await asyncio.start_server(accept, "127.0.0.1", self.port)
+        server = await asyncio.start_server(accept, "127.0.0.1", self.port, backlog=2048)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
