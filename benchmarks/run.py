@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import generate
 import peer
 from client import Client, edit_times
+from load import load
 from measure import Measured, measure
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -211,6 +212,7 @@ def main() -> None:
         editing(folder)
         running(folder, peer_bin)
         keeping(folder)
+    load(row)
 
 
 if __name__ == "__main__":

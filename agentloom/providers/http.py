@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -191,7 +192,7 @@ class HttpClient:
         try:
             try:
                 request = lane.client.build_request(
-                    "POST", url, content=content, headers={"Content-Type": "application/json", **headers}
+                    "POST", _parsed(url), content=content, headers={"Content-Type": "application/json", **headers}
                 )
                 response = await lane.client.send(request, stream=True)
             except tuple(FAILURES) as error:
@@ -201,7 +202,7 @@ class HttpClient:
             yield response
         finally:
             with anyio.CancelScope(shield=True):
-                if response is not None:
+                if response is not None and not response.is_closed:
                     await response.aclose()
                 await self._connections.give_back(lane)
 
@@ -278,6 +279,12 @@ class HttpClient:
         """Return a foreign text as one line of a sane length, without keys and without control characters."""
         line = " ".join(re.sub(r"[^\S ]|[\x00-\x1f\x7f-\x9f]", " ", without_keys(text, self._key)).split())
         return line if len(line) <= MAX_ERROR_CHARACTERS else line[: MAX_ERROR_CHARACTERS - 1] + "…"
+
+
+@lru_cache(maxsize=64)
+def _parsed(url: str) -> httpx.URL:
+    """Return an address that is called again and again."""
+    return httpx.URL(url)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
