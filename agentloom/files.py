@@ -126,14 +126,26 @@ def write_new(path: str | os.PathLike[str], data: bytes, mode: int = 0o666, sync
         raise
 
 
-def remove_unfinished(path: str | os.PathLike[str]) -> None:
-    """Remove what ``write_new`` has left beside a file in processes that were killed. Nobody else may be writing the file."""
-    folder, name = os.path.split(os.fspath(path))
+def remove_unfinished(folder: str | os.PathLike[str], begin: str) -> None:
+    """Remove what ``write_new`` has left of files whose names begin so, in processes that were killed."""
     with suppress(OSError):
-        for found in os.listdir(folder or "."):
-            if found.startswith(f".{name[:100]}.") and found.endswith(".tmp"):
+        for found in os.listdir(folder):
+            if found.startswith(f".{begin}") and found.endswith(".tmp") and not _is_alive(found.split(".")[-3:-2]):
                 with suppress(OSError):
                     os.unlink(os.path.join(folder, found))
+
+
+def _is_alive(process: list[str]) -> bool:
+    """Tell whether a process, given as text, goes on; where that can't be told it does."""
+    if os.name == "nt" or not process or not process[0].isdecimal():
+        return True
+    try:
+        os.kill(int(process[0]), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

@@ -286,7 +286,9 @@ class Crashes:
         spent = json.loads(out.read_text(encoding="utf-8"))["total_cost_usd"]
         if spent < 6 * PRICE - 1e-9:
             self.fault(f"only {spent} was spent")
-        left = [path.name for path in (folder / ".agentloom" / "checkpoints").iterdir() if path.suffix != ".json"]
+        kept = (folder / ".agentloom" / "checkpoints").iterdir()
+        # A run that was killed before its first line leaves an empty file, and nothing to resume.
+        left = [path.name for path in kept if path.suffix != ".json" and path.stat().st_size > 0]
         if left:
             self.fault(f"left behind: {left}")
 

@@ -359,8 +359,11 @@ def test_who_was_just_started_by_a_run_that_was_killed_holds_nobody_up(store: Fi
 def test_unfinished_files_of_killed_processes_are_cleared_away(store: FileCheckpointer) -> None:
     """A process that is killed while it writes a checkpoint leaves a file beside it."""
     run_virtual(lambda: run(store, CHAIN, {"b": NO}))
-    left, other = store.folder / ".r.json.123.abcd.tmp", store.folder / ".rr.json.1.a.tmp"
-    left.write_text("half of it")
-    other.write_text("somebody else's")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    names = [f".r.json.{gone.pid}.ab.tmp", f".r.s.json.{gone.pid}.ab.tmp"]
+    others = [f".rr.json.{gone.pid}.ab.tmp", f".r.json.{os.getpid()}.ab.tmp", ".r.json.tmp", ".r.json.x.y.tmp"]
+    for name in names + others:
+        (store.folder / name).write_text("half of it")
     resumed(store)
-    assert sorted(path.name for path in store.folder.iterdir()) == [other.name, "r.json"]
+    assert sorted(path.name for path in store.folder.iterdir()) == sorted([*others, "r.json"])

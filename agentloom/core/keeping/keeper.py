@@ -315,7 +315,7 @@ def open_keeper(
     path = journal_of(checkpointer, run_id)
     if seed is not None and seed.status in (INTERRUPTED, RUNNING):
         keeper = _go_on(run_id, checkpointer, seed, header)
-        remove_unfinished(checkpointer.path(run_id))
+        remove_unfinished(checkpointer.folder, f"{run_id}.")
         return keeper
     journal, there = Journal.claim(path)
     # Only who holds the lock can tell: it may be long ago that the checkpoint was read.
@@ -326,7 +326,7 @@ def open_keeper(
         raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile; look at it again")
     journal.begin({"begun": now(), **header, "after": after})
     if seed is not None:
-        remove_unfinished(checkpointer.path(run_id))
+        remove_unfinished(checkpointer.folder, f"{run_id}.")
     return Keeper(run_id, checkpointer, seed, None, journal)
 
 
