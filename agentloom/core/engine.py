@@ -31,7 +31,7 @@ from agentloom.core.preparation import Prepared, prepare
 from agentloom.core.redaction import Redaction, redaction_of
 from agentloom.core.results import JSON, StepResult, WorkflowResult
 from agentloom.core.runner import Halt, Op
-from agentloom.core.secrets import redaction_for, told, with_secrets, without_secret
+from agentloom.core.secrets import places_of, redaction_for, told, untold_steps, with_secrets, without_secret
 from agentloom.core.state import STEPS, State
 from agentloom.durable.recorded import Spend
 from agentloom.errors import UsageError, WorkflowError
@@ -191,7 +191,7 @@ class WorkflowEngine:
             "run_id": self.run_id,
             "workflow_name": plan.workflow,
             "workflow_definition": definition,
-            "state": redaction.state(state, plan.outputs),
+            "state": redaction.state(state, places_of(plan, redaction)),
             "source": self._source,
             "step_results": seed.step_results if seed else {},
             "completed_steps": seed.completed_steps if seed else [],
@@ -268,7 +268,7 @@ class WorkflowEngine:
             workflow_name=plan.workflow,
             status=status,
             step_results={name: without_secret(result, plan, redaction) for name, result in done.results.items()},
-            final_state=redaction.state(done.state, plan.outputs) if redaction else done.state,
+            final_state=redaction.state(done.state, places_of(plan, redaction)) if redaction else done.state,
             total_duration_ms=took,
             total_tokens=usage.total_tokens,
             total_cost_usd=cost,
@@ -318,6 +318,7 @@ class WorkflowEngine:
             await hooks.after(op, result)
             return result
 
+        places, untold = places_of(plan, run.redaction), untold_steps(prepared, run.redaction)
         services = Services(
             workflow=plan.workflow,
             provider=prepared.provider,
@@ -330,8 +331,8 @@ class WorkflowEngine:
             paused_since=keeper.paused_since,
             sandbox=prepared.sandbox,
             policy=prepared.policy,
-            redact=lambda state: run.redaction.state(state, plan.outputs),
-            is_secret=lambda step_id: run.redaction.names(plan.outputs.get(step_id, ())),
+            redact=lambda state: run.redaction.state(state, places),
+            is_secret=lambda step_id: step_id in untold,
             max_retries=plan.max_retries,
             capture_prompts=prepared.capture_prompts,
             agents=prepared.agents,
@@ -356,7 +357,7 @@ class WorkflowEngine:
             may_start=lambda: guard.before() is None,
             keep=keeper.keeper_for(plan, run.redaction),
             sync=keeper.sync,
-            told=lambda path, output, value: told(output, value, plan.outputs.get(path[len(prefix) :]), run.redaction),
+            told=lambda path, output, value: told(output, value, places.get(path[len(prefix) :]), run.redaction),
         )
         await interpret(plan, state, runner, BY_TYPE, prefix, guard, kept, progress)
         halt = progress.halt or (Halt.BUDGET if limits.ledger.exceeded is not None else None)

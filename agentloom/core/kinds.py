@@ -94,7 +94,7 @@ class Services:
 
     ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601). ``redact`` returns a
     state without secrets, for what leaves the house. ``callback_url`` is where decisions are taken over HTTP, if that is known.
-    ``is_secret`` tells, by its id, whether a step's whole output is. ``folder`` is that of the workflow's file, which relative paths start at;
+    ``is_secret`` tells, by its id, whether a step's output is, as a whole or maybe somewhere in it. ``folder`` is that of the workflow's file, which relative paths start at;
     None for a workflow without a file. ``policy`` is what the workflow's sandbox allows, None if it is off; built-in tools obey it by themselves.
     ``project`` is where the project's Python modules lie, for classes that a step names. ``max_retries`` holds for steps without a number of their own.
     ``agents`` are those that its steps run, by the names that they have for them. ``capture_prompts`` has results keep whole prompts, without secrets.

@@ -15,11 +15,40 @@ from agentloom.core.state import STEPS
 from agentloom.language.paths import MISSING, Part, StatePath, get, parse_path
 
 
+def places_of(plan: Plan, redaction: Redaction) -> Mapping[str, tuple[Part, ...]]:
+    """Return where the output of each step stands in the state besides `steps`: at its `output`, else in its conversation, if that is secret."""
+    talks = {
+        name: path
+        for name, path in plan.conversations.items()
+        if name not in plan.outputs and redaction and redaction.names(path)
+    }
+    return {**plan.outputs, **talks} if talks else plan.outputs
+
+
+def untold_steps(prepared: Prepared, redaction: Redaction) -> Mapping[str, bool]:
+    """Return the ids of the steps, each with true, whose replies nobody is told of while they are written.
+
+    Those are secrets as a whole, or JSON in which a value may be one: no pattern can be held against a piece of it.
+    """
+    if not redaction:
+        return {}
+    plan = prepared.plan
+    found = {name: True for name, path in places_of(plan, redaction).items() if redaction.names(path)}
+    for layer in plan.layers:
+        for step in layer:
+            has_form = step.type == "llm_call" and step.response_schema is not None
+            if step.type == "agent":
+                has_form = prepared.agents[step.agent].definition.output_schema is not None
+            if has_form:
+                found[step.id] = True
+    return found
+
+
 def without_secret(result: StepResult, plan: Plan, redaction: Redaction) -> StepResult:
     """Return a step's result without secrets."""
     if not redaction:
         return result
-    output, value = told(result.output, result.value, plan.outputs.get(result.step_id), redaction)
+    output, value = told(result.output, result.value, places_of(plan, redaction).get(result.step_id), redaction)
     talk = result.conversation
     if talk is not MISSING:
         talk = redaction.output(talk, plan.conversations[result.step_id])

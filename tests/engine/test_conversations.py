@@ -449,6 +449,20 @@ def test_a_secret_conversation_is_redacted_wherever_it_is_kept(tmp_path: Path) -
     assert "hush-hush" not in json.dumps(outcome["result"]["conversation"])
 
 
+def test_what_is_said_in_a_secret_conversation_is_told_nowhere_else() -> None:
+    """The reply stands at `steps.<id>` and in the result, too: there as well, in events and pieces of a stream; not where an `output` has it."""
+    step = ask("a", conversation="chat", stream=True)
+    data = flow(step, ask("b", "a", prompt="{state.steps.a.output}"), state_schema={"chat": {"redact": True}})
+    world = run(data, {"a": "hush hush"})
+    assert world.provider.prompts()["b"] == "hush hush"
+    assert str(world.result.step_results["a"].output).startswith("<REDACTED")
+    assert world.result.final_state["steps"]["a"]["output"] == world.result.step_results["a"].output
+    events = json.dumps([event.to_json() for event in world.events if getattr(event, "step", "") == "a"])
+    assert "hush" not in events
+    open_ = run({**data, "steps": [{**step, "output": "said"}]}, {"a": "hush hush"})
+    assert open_.result.final_state["said"] == open_.output("a") == "hush hush"
+
+
 def test_prompts_are_kept_without_secrets() -> None:
     """`capture_prompts`: rendered once more over the redacted state."""
     step = ask("a", prompt="Key {state.token} of {state.who}", system_prompt="For {who}")

@@ -226,6 +226,17 @@ def test_a_schema_that_can_not_be_used_fails_the_step_for_good(schema: dict[str,
     assert world.result.step_results["s"].error_classification == "permanent"
 
 
+def test_pieces_of_a_reply_with_a_secret_in_it_are_not_told() -> None:
+    """No pattern can be held against a piece; the value that is secret is redacted, and so is the text that holds it."""
+    text = '{"name": "Ann", "pin": "4711-0815"}'
+    data = flow(ask("s", response_schema={}, output="person", stream=True), state_schema={"pin": {"redact": True}})
+    world = run(data, {"s": text})
+    assert world.text_of("s") == []
+    assert world.result.final_state["person"]["name"] == "Ann"
+    told = json.dumps([world.result.to_dict(), *(event.to_json() for event in world.events)])
+    assert "4711-0815" not in told
+
+
 CLASSES = """
 from datetime import date
 from pydantic import BaseModel, field_validator

@@ -14,7 +14,7 @@ from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, goes_on_from, jour
 from agentloom.core.plan import Plan
 from agentloom.core.redaction import Redaction
 from agentloom.core.results import JSON, StepResult, result_of
-from agentloom.core.secrets import without_secret
+from agentloom.core.secrets import places_of, without_secret
 from agentloom.durable.journal import Journal, RunIsBusy
 from agentloom.durable.recorded import NOTHING, Recorded, Spend, above
 from agentloom.errors import CheckpointSchemaError
@@ -229,7 +229,7 @@ class Keeper:
             workflow_name=plan.workflow,
             run_id=run_id,
             workflow_definition=dict(definition),
-            state=redaction.state(state, plan.outputs),
+            state=redaction.state(state, places_of(plan, redaction)),
             step_results={name: without_secret(result, plan, redaction).to_dict() for name, result in results.items()},
             status=status,
             completed_steps=[name for name, result in results.items() if result.status == "success"],
