@@ -79,7 +79,10 @@ class Sandbox(Model):
     )
     allowed_domains: ItemsOrNothing[str] = Field(
         default=(),
-        description="Hosts that tools and webhooks may reach, matched exactly. Default: none listed, which means any host.",
+        description=(
+            "Hosts that tools and webhooks may reach, matched exactly; tools may reach a listed one inside the house, too. "
+            "Default: none listed, which means any public host."
+        ),
         examples=[["api.example.com"]],
     )
     allowed_schemes: ItemsOrNothing[str] = Field(

@@ -52,9 +52,9 @@ def allowed_program(policy: Policy, command: str, cwd: Path, who: str = "shell_c
     words_left = [_without_address(policy, word, who) for word in words[1:]]
     for place in _places(os.path.basename(words[0]), words_left, folder):
         if place.writes:
-            policy.writable(place.path, 0, who)
+            policy.writable(place.path, 0, who, place.text)
         else:
-            policy.readable(place.path, who)
+            policy.readable(place.path, who, place.text)
     name = os.path.basename(words[0])
     program = shutil.which(name, path=_searched(policy.environment()["PATH"]))
     if program is None:
@@ -69,6 +69,7 @@ class _Place(NamedTuple):
 
     path: str
     writes: bool
+    text: str
 
 
 class _Part(NamedTuple):
@@ -94,13 +95,13 @@ def _places(name: str, arguments: list[str], folder: str) -> Iterator[_Place]:
             if not (exists or "/" in text or leaves or creates):
                 continue
             path = os.path.join(folder, text)
-            yield _Place(path, written and (part.likely or exists or leaves))
+            yield _Place(path, written and (part.likely or exists or leaves), text)
             if ".." in text.split("/"):
                 climbing.append((text, written))
             elif os.path.isdir(path):
                 starts.append(path)
     # Options such as `-C` change the folder that the others start from.
-    yield from (_Place(os.path.join(start, text), written) for start in starts[1:] for text, written in climbing)
+    yield from (_Place(os.path.join(start, text), written, text) for start in starts[1:] for text, written in climbing)
 
 
 def _targets(name: str, arguments: list[str]) -> set[int]:

@@ -71,7 +71,7 @@ class FileWrite(BaseTool):
         try:
             if policy is None:
                 place.parent.mkdir(parents=True, exist_ok=True)
-            with open(place if policy is None else policy.open_to_write(place, len(data)), "wb") as file:
+            with open(place if policy is None else policy.open_to_write(place, len(data), shown=path), "wb") as file:
                 file.write(data)
         except OSError as error:
             if error.strerror is None:
@@ -99,7 +99,7 @@ def read_file(
     """
     path = str(place) if shown is None else shown
     try:
-        descriptor = os.open(place, READ) if policy is None else policy.open_to_read(place, who)
+        descriptor = os.open(place, READ) if policy is None else policy.open_to_read(place, who, shown)
         with open(descriptor, "rb") as file:
             if not is_regular(descriptor):
                 raise OSError(f"`{path}` is not a regular file")

@@ -54,7 +54,7 @@ class Policy:
 
     ``trusted`` hosts may have internal addresses.
 
-    ``who`` is the tool that asks, and is named in refusals, which are ``SandboxViolationError``.
+    ``who`` is the tool that asks, ``shown`` the path as the user wrote it; both stand in refusals, which are ``SandboxViolationError``.
     """
 
     commands: frozenset[str] = frozenset()
@@ -67,39 +67,39 @@ class Policy:
     schemes: tuple[str, ...] = ("http", "https")
     max_write_bytes: int | None = None
 
-    def readable(self, path: str | Path, who: str = "file_read") -> str:
+    def readable(self, path: str | Path, who: str = "file_read", shown: str | None = None) -> str:
         """Return where a path leads that may be read."""
-        found = self._resolved(path, who)
+        found = self._resolved(path, who, shown)
         if not inside(found, self.reads):
-            raise refuse(who, f"`{_shown(path)}` may not be read; add its folder to `readable_paths`")
+            raise refuse(who, f"`{_shown(shown or path)}` may not be read; add its folder to `readable_paths`")
         return found
 
-    def writable(self, path: str | Path, size: int = 0, who: str = "file_write") -> str:
+    def writable(self, path: str | Path, size: int = 0, who: str = "file_write", shown: str | None = None) -> str:
         """Return where a path leads that may be written with ``size`` bytes."""
-        found = self._resolved(path, who)
+        found = self._resolved(path, who, shown)
         if not inside(found, self.writes):
-            raise refuse(who, f"`{_shown(path)}` may not be written; add its folder to `writable_paths`")
+            raise refuse(who, f"`{_shown(shown or path)}` may not be written; add its folder to `writable_paths`")
         if self.max_write_bytes is not None and size > self.max_write_bytes:
             raise refuse(who, f"{size} bytes are more than `max_write_bytes` ({self.max_write_bytes}) allows")
         return found
 
-    def open_to_read(self, path: str | Path, who: str = "file_read") -> int:
+    def open_to_read(self, path: str | Path, who: str = "file_read", shown: str | None = None) -> int:
         """Open a file that may be read; return its descriptor. Raises ``OSError``, too; it may be no regular file."""
         try:
-            return open_real(self.readable(path, who), READ)
+            return open_real(self.readable(path, who, shown), READ)
         except Swapped:
-            raise refuse(who, f"`{_shown(path)}` changed while it was opened") from None
+            raise refuse(who, f"`{_shown(shown or path)}` changed while it was opened") from None
 
-    def open_to_write(self, path: str | Path, size: int, who: str = "file_write") -> int:
+    def open_to_write(self, path: str | Path, size: int, who: str = "file_write", shown: str | None = None) -> int:
         """Open a file that may be written with ``size`` bytes, empty, its folders made; return its descriptor. Raises ``OSError``, too."""
-        found = self.writable(path, size, who)
+        found = self.writable(path, size, who, shown)
         try:
             descriptor = open_real(found, WRITE, make_folders=True)
         except Swapped:
-            raise refuse(who, f"`{_shown(path)}` changed while it was opened") from None
+            raise refuse(who, f"`{_shown(shown or path)}` changed while it was opened") from None
         try:
             if not is_regular(descriptor):
-                raise OSError(f"`{_shown(path)}` is not a regular file")
+                raise OSError(f"`{_shown(shown or path)}` is not a regular file")
             os.ftruncate(descriptor, 0)
         except BaseException:
             os.close(descriptor)
@@ -117,11 +117,11 @@ class Policy:
         found = {name: os.environ[name] for name in _KEPT if name in os.environ}
         return {"PATH": os.defpath, "LANG": "C.UTF-8", "TMPDIR": tempfile.gettempdir()} | found
 
-    def _resolved(self, path: object, who: str) -> str:
+    def _resolved(self, path: object, who: str, shown: str | None) -> str:
         try:
             return real_path(path, os.getcwd())
         except Unresolvable as error:
-            raise refuse(who, f"`{_shown(path)}` can't be resolved: {error}") from None
+            raise refuse(who, f"`{_shown(shown or path)}` can't be resolved: {error}") from None
 
 
 def policy_of(rules: Rules | None, folder: Path | None = None) -> Policy | None:

@@ -23,7 +23,7 @@ _NAMING = {"tool": frozenset(("tool_name", "tools", "tool_choice")), "agent": fr
 def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
     """A step names a tool that isn't known.
 
-    The step would fail for good. Tools of one's own are those of the modules that the settings name; a Python program may register more.
+    A `tool` step would fail for good, and a model's call can't succeed. Tools of one's own are those of the modules that the settings name; a Python program may register more.
     Each unknown name is told once. Where a module can't be used, only slips of the pen are told.
 
     Correct the name, or name the module under `tools` in the settings.
@@ -43,15 +43,10 @@ def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
                 f"tool `{place.name}` is not known; did you mean `{near}`?",
                 fixes=renamed(find(facts.node, _path(place.key)), near, base),
             )
-        elif document.context.tools_complete and place.name not in told and not _is_described(facts, place):
+        elif document.context.tools_complete and place.name not in told:
             told.add(place.name)
             cure = "correct the name, or name the module that registers it under `tools` in the settings"
             yield Finding("AL604", place.span.shift(base), f"tool `{place.name}` is not known; {cure}")
-
-
-def _is_described(facts: Facts, place: Occurrence) -> bool:
-    """Tell whether a tool is told of where it is named: `tools` of a call describes what the model may ask for."""
-    return place.key.split(".", 1)[0] != "tool_name"
 
 
 def _named(document: WorkflowDocument, kind: str) -> Iterator[tuple[Facts, int, Occurrence]]:
