@@ -16,7 +16,6 @@ def price(
 class Stamp(BaseTool):
     name = "stamp"
     description = "Put a mark under a text."
-    returns = {"type": "string"}
 
     async def execute(self, text: str, mark: str | None = None) -> str:
         return f"{text} [{mark or 'seen'}]"
