@@ -351,6 +351,27 @@ def test_open_files_are_read_as_they_are_in_the_editor(tmp_path: Path, peer: Loc
     assert peer.published(parent.as_uri()) == []
 
 
+def test_agent_files_are_read_as_they_are_in_the_editor(tmp_path: Path, peer: Local) -> None:
+    """As subworkflows are: edited, closed, removed, made, each time the workflow is checked again."""
+    agent, flow = tmp_path / "a.agent.yaml", tmp_path / "w.loom.yaml"
+    text = "system_prompt: You help.\n"
+    agent.write_text(text)
+    peer.open(flow.as_uri(), H + "  - id: s\n    type: agent\n    agent: ./a.agent.yaml\n    input: hi\n")
+    assert peer.published(flow.as_uri()) == []
+    peer.open(agent.as_uri(), text)
+    peer.published(flow.as_uri())
+    peer.change(agent.as_uri(), "promt", 0, 7, 0, 13)
+    assert codes(peer.published(flow.as_uri())) == ["AL702"]
+    peer.close_document(agent.as_uri())
+    assert peer.published(flow.as_uri()) == []
+    agent.unlink()
+    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": agent.as_uri(), "type": 3}]})
+    assert codes(peer.published(flow.as_uri())) == ["AL701"]
+    agent.write_text(text)
+    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": agent.as_uri(), "type": 1}]})
+    assert peer.published(flow.as_uri()) == []
+
+
 def test_files_that_read_each_other_come_to_rest(tmp_path: Path, peer: Local) -> None:
     """Two workflows that run each other, both open: checked a few times, not for ever."""
     one, other = tmp_path / "one.loom.yaml", tmp_path / "two.loom.yaml"

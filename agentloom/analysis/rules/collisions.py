@@ -58,7 +58,8 @@ def output_collision(document: WorkflowDocument) -> Iterator[Finding]:
     """Two steps that can run in the same layer write the same state key, or one writes below the other's.
 
     Which of them wins depends on their order in the file, not on anything that the graph says. Branches of one router that exclude
-    each other are fine. With `strict_outputs: true` this is an error.
+    each other are fine. With `strict_outputs: true` this is an error; so it always is for the `output` and the `conversation` of one step,
+    which the engine refuses to write to one place.
 
     Write to different keys, or make one step depend on the other.
     """
@@ -79,7 +80,15 @@ def output_collision(document: WorkflowDocument) -> Iterator[Finding]:
         for at, (step, write) in enumerate(group):
             for earlier, other in group[max(0, at - MOST_PEERS) : at]:
                 shorter = min(len(write.parts), len(other.parts))
-                if earlier is step or write.parts[:shorter] != other.parts[:shorter]:
+                if write.parts[:shorter] != other.parts[:shorter]:
+                    continue
+                if earlier is step:
+                    yield Finding(
+                        "AL404",
+                        step.place(write.span),
+                        "`output` and `conversation` of one step can't be one place; use another key",
+                        severity=Severity.ERROR,
+                    )
                     continue
                 if exclusive(choices[step.id or ""], choices[earlier.id or ""]):
                     continue
