@@ -108,12 +108,12 @@ class Editing(Peer):
     folder: Path
     server: int
 
-    def begin(self, folder: Path, capabilities: Any, options: Any) -> None:
-        """Open a folder, with tools of the user's in it."""
+    def begin(self, folder: Path, capabilities: Any, options: Any, tools: bool) -> None:
+        """Open a folder; ``tools``: with some of the user's in it."""
         self.folder = folder
         self.answers.update(ANSWERS)
         (folder / "loom_tools.py").write_text(TOOLS)
-        (folder / "agentloom.toml").write_text('tools = ["loom_tools"]\n')
+        (folder / "agentloom.toml").write_text('tools = ["loom_tools"]\n' if tools else "")
         self.initialize(capabilities, folder, initializationOptions=options)
 
     def show(self, name: str, text: str) -> str:
@@ -245,7 +245,7 @@ class Editor(Editing, Process):
     def __init__(self, folder: Path, capabilities: Any = CAPABLE, options: Any = None, **environment: str) -> None:
         super().__init__(**{"AGENTLOOM_CHECKPOINT_DIR": "", "OPENAI_API_KEY": "", **environment})
         self.server = self.process.pid
-        self.begin(folder, capabilities, options)
+        self.begin(folder, capabilities, options, tools=True)
 
     def __enter__(self) -> Editor:
         return self
@@ -254,10 +254,10 @@ class Editor(Editing, Process):
 class LocalEditor(Editing, Local):
     """One whose server is a thread of this process; runs are processes all the same."""
 
-    def __init__(self, folder: Path, capabilities: Any = CAPABLE, options: Any = None) -> None:
+    def __init__(self, folder: Path, capabilities: Any = CAPABLE, options: Any = None, tools: bool = False) -> None:
         super().__init__()
         self.server = os.getpid()
-        self.begin(folder, capabilities, options)
+        self.begin(folder, capabilities, options, tools)
 
     def __enter__(self) -> LocalEditor:
         return self

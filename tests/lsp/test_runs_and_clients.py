@@ -119,7 +119,7 @@ def test_a_client_without_abilities(tmp_path: Path) -> None:
 
 def test_a_client_that_pulls(tmp_path: Path) -> None:
     """It is told to ask again, and finds where the run failed; an edit of the step takes that away."""
-    with LocalEditor(tmp_path, CAPABLE_PULLING) as editor:
+    with LocalEditor(tmp_path, CAPABLE_PULLING, tools=True) as editor:
         uri = editor.show("leave.loom.yaml", tool("leave"))
         about = {"textDocument": {"uri": uri}}
         before = editor.request("textDocument/diagnostic", about)
