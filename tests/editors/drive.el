@@ -87,6 +87,16 @@
     (eglot-hover-eldoc-function (lambda (text &rest _) (setq shown text)))
     (drive-note 'hover (substring-no-properties (drive-wait "the hover" (lambda () shown))))))
 
+(defun drive-run ()
+  "What is shown when a run ends: eglot tells it in the echo area."
+  (let* ((said nil) (listen (lambda (form &rest rest) (when form (push (apply #'format form rest) said)))))
+    (drive-diagnostics)  ; what was typed last is sent
+    (advice-add 'message :before listen)
+    (agentloom-run-with-mock)
+    (drive-note 'run (drive-wait "the end of the run"
+                                 (lambda () (cl-find-if (lambda (words) (string-match-p "is done" words)) said))))
+    (advice-remove 'message listen)))
+
 (defun drive-define ()
   (drive-go-to "{state.category}" (length "{state."))
   (xref-find-definitions (thing-at-point 'symbol))

@@ -10,7 +10,7 @@ import pytest
 from tests.editors.documents import drive, snippets
 
 SCRIPT = Path(__file__).parent / "drive.el"
-ACTS = ("diagnose", "hover", "outline", "define", "fix", "type", "complete", "rename")
+ACTS = ("diagnose", "hover", "outline", "define", "fix", "type", "complete", "rename", "run")
 STEPS = ("classify", "answer", "check")
 
 
@@ -76,3 +76,8 @@ def test_a_step_is_renamed_where_it_is_named(seen: dict[str, Any]) -> None:
     assert "  - id: sort\n" in seen["text"]
     assert "    depends_on: [sort]\n    temperature: 0\n" in seen["text"]
     assert "classify" not in seen["text"]
+
+
+def test_a_run_tells_what_came_of_it(seen: dict[str, Any]) -> None:
+    """The command of the guide runs the buffer, which was never saved; the echo area tells the end."""
+    assert "`tickets` is done: 3 steps, " in seen["run"]

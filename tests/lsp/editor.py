@@ -108,13 +108,13 @@ class Editing(Peer):
     folder: Path
     server: int
 
-    def begin(self, folder: Path, capabilities: Any, options: Any, tools: bool) -> None:
-        """Open a folder; ``tools``: with some of the user's in it."""
+    def begin(self, folder: Path, capabilities: Any, options: Any, tools: bool, parent: int | None = None) -> None:
+        """Open a folder; ``tools``: with some of the user's in it. ``parent`` is the process that the server stays with."""
         self.folder = folder
         self.answers.update(ANSWERS)
         (folder / "loom_tools.py").write_text(TOOLS)
         (folder / "agentloom.toml").write_text('tools = ["loom_tools"]\n' if tools else "")
-        self.initialize(capabilities, folder, initializationOptions=options)
+        self.initialize(capabilities, folder, initializationOptions=options, processId=parent)
 
     def show(self, name: str, text: str) -> str:
         """Open a file that isn't saved; return its URI."""
@@ -242,10 +242,12 @@ class Editing(Peer):
 class Editor(Editing, Process):
     """An editor whose server is a process of its own."""
 
-    def __init__(self, folder: Path, capabilities: Any = CAPABLE, options: Any = None, **environment: str) -> None:
-        super().__init__(**{"AGENTLOOM_CHECKPOINT_DIR": "", "OPENAI_API_KEY": "", **environment})
+    def __init__(
+        self, folder: Path, capabilities: Any = CAPABLE, options: Any = None, parent: int | None = None
+    ) -> None:
+        super().__init__(AGENTLOOM_CHECKPOINT_DIR="", OPENAI_API_KEY="")
         self.server = self.process.pid
-        self.begin(folder, capabilities, options, tools=True)
+        self.begin(folder, capabilities, options, True, parent)
 
     def __enter__(self) -> Editor:
         return self

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +53,21 @@ def slow_run(editor: Editor) -> tuple[str, int]:
     return run_id, number
 
 
-@pytest.mark.parametrize("way", ["shutdown", "hang up", "terminate"])
+@pytest.mark.parametrize("way", ["shutdown", "hang up", "terminate", "orphan"])
 def test_a_server_that_leaves_ends_its_runs(tmp_path: Path, way: str) -> None:
-    """In order, because the editor is gone, or because somebody ends it: every run leaves a checkpoint, and no process stays."""
-    with Editor(tmp_path) as editor:
+    """In order, because the editor hung up or was killed, or because somebody ends it: every run leaves a checkpoint, no process stays."""
+    parent = subprocess.Popen(["sleep", "600"]) if way == "orphan" else None
+    with Editor(tmp_path, parent=parent.pid if parent is not None else None) as editor:
         run_id, number = slow_run(editor)
         if way == "shutdown":
             assert editor.leave() == 0
         elif way == "hang up":
             assert editor.process.stdin is not None
             editor.process.stdin.close()
+            assert editor.process.wait(30) == 1
+        elif parent is not None:
+            parent.kill()
+            parent.wait()
             assert editor.process.wait(30) == 1
         else:
             editor.process.terminate()
