@@ -12,19 +12,33 @@ from typing import Any
 
 from agentloom import __version__
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.checkpointing.history import History, RunRecord, now
+from agentloom.checkpointing.history import History, RunRecord, history_of, now
 from agentloom.core.events import RunEvent, StepFinished, StepRetrying, StepSkipped, StepStarted
 from agentloom.core.results import WorkflowResult
 from agentloom.files import in_plain_words
 
 log = logging.getLogger(__name__)
 
+_UNKNOWN: Mapping[str, Any] = {
+    "type": None,
+    "status": "cancelled",
+    "duration_ms": 0.0,
+    "attempts": 1,
+    "cost_usd": 0.0,
+    "tokens": 0,
+    "model": None,
+    "provider": None,
+    "error": None,
+}
+"""What a record says of a step of which nothing was heard yet."""
+
 
 class Chronicle:
     """Listens to a run, and writes its record when it is over. That it can't be written is a warning, and no more."""
 
-    def __init__(self, history: History, document: WorkflowDocument) -> None:
+    def __init__(self, history: History, document: WorkflowDocument, resumed: bool = False) -> None:
         self._history = history
+        self._resumed = resumed
         self._document = document
         self._began = now()
         self._clock = perf_counter()
@@ -59,6 +73,13 @@ class Chronicle:
             log.warning("The run can't be kept in '%s': %s", self._history.folder, in_plain_words(error))
 
     def _record(self, run_id: str, result: WorkflowResult | None) -> RunRecord:
+        earlier = self._history.read(run_id) if self._resumed else None
+        lived = [step for path, step in self._steps.items() if "." not in path]
+        cost, tokens = _sum(lived, "cost_usd"), int(_sum(lived, "tokens"))
+        if earlier is not None and result is None:
+            told = {str(step["step"]): dict(step) for step in earlier.steps if set(_UNKNOWN) <= set(step)}
+            self._steps = {**told, **self._steps}
+            cost, tokens = cost + earlier.total_cost_usd, tokens + earlier.total_tokens
         for name, step in result.step_results.items() if result is not None else ():
             facts = self._step(name)
             if "started_at" not in facts:  # it needn't run again, or never began
@@ -75,7 +96,6 @@ class Chronicle:
                 facts["attempts"] = max(facts["attempts"], step.attempts)
         top = [step for path, step in self._steps.items() if "." not in path]
         used = [f"{step['provider']}/{step['model']}" for step in self._steps.values() if step["provider"]]
-        earlier = self._history.read(run_id)
         source = self._document.source.text.encode("utf-8", "surrogatepass")
         return RunRecord(
             run_id=run_id,
@@ -84,8 +104,8 @@ class Chronicle:
             status="cancelled" if result is None else result.status,
             workflow_hash=earlier.workflow_hash if earlier else f"sha256:{sha256(source).hexdigest()[:32]}",
             providers_used=tuple(dict.fromkeys(used)),
-            total_cost_usd=_sum(top, "cost_usd") if result is None else result.total_cost_usd,
-            total_tokens=int(_sum(top, "tokens")) if result is None else result.total_tokens,
+            total_cost_usd=cost if result is None else result.total_cost_usd,
+            total_tokens=tokens if result is None else result.total_tokens,
             steps_executed=sum(step["status"] != "skipped" for step in top),
             duration_ms=(perf_counter() - self._clock) * 1000 if result is None else result.total_duration_ms,
             error=None if result is None else result.error,
@@ -97,26 +117,13 @@ class Chronicle:
     def _step(self, path: str) -> dict[str, Any]:
         found = self._steps.get(path)
         if found is None:
-            found = self._steps[path] = {
-                "step": path,
-                "type": None,
-                "status": "cancelled",
-                "duration_ms": 0.0,
-                "attempts": 1,
-                "cost_usd": 0.0,
-                "tokens": 0,
-                "model": None,
-                "provider": None,
-                "error": None,
-            }
+            found = self._steps[path] = {"step": path, **_UNKNOWN}
         return found
 
 
-def chronicle_of(document: WorkflowDocument, environ: Mapping[str, str] | None = None) -> Chronicle:
-    """Return what keeps the record of a run of a workflow."""
-    from agentloom.checkpointing.history import history_of
-
-    return Chronicle(history_of(None, os.environ if environ is None else environ), document)
+def chronicle_of(document: WorkflowDocument, resumed: bool = False) -> Chronicle:
+    """Return what keeps the record of a run of a workflow; ``resumed`` says that the run goes on from an earlier life."""
+    return Chronicle(history_of(None, os.environ), document, resumed)
 
 
 def _sum(steps: list[dict[str, Any]], name: str) -> float:

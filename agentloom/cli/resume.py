@@ -84,7 +84,7 @@ def command(
     document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
-    chronicle = None if no_history else chronicle_of(document)
+    chronicle = None if no_history else chronicle_of(document, resumed=True)
     result = run_to_the_end(document, given, output, store, data, decisions, world=world, chronicle=chronicle)
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))

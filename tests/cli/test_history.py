@@ -116,6 +116,27 @@ def test_a_run_that_is_stopped_leaves_a_record(folder: Path, start: Any) -> None
     assert {step["step"]: step["status"] for step in found["steps"]}["yes_"] == "cancelled"
 
 
+def test_a_resume_that_is_stopped_counts_what_went_before(folder: Path, call: Call, start: Any) -> None:
+    """The steps and the costs of the earlier life stay in the record."""
+    (folder / "flow.loom.yaml").write_text(FLOW + "  - {id: gate, type: approval_gate, depends_on: [draft]}\n"
+    "  - {id: end, type: llm_call, depends_on: [gate], prompt: z}\n")  # fmt: skip
+    call("run", "flow.loom.yaml", "--checkpoint")
+    (before,) = records(folder / "agentloom_runs")
+    with WireServer(lambda exchange: exchange.held()) as server:
+        child = start(
+            "resume", "latest", "--approve", "--provider", "openai", cwd=folder,
+            env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url},
+        )  # fmt: skip
+        server.wait_for(1)
+        child.send_signal(signal.SIGINT)
+        assert child.wait() == 130
+        server.let_go()
+    (after,) = records(folder / "agentloom_runs")
+    assert (before["status"], after["status"]) == ("paused", "cancelled")
+    assert after["total_cost_usd"] == before["total_cost_usd"] == 0.25
+    assert {step["step"] for step in after["steps"]} == {"draft", "way", "yes_", "no_", "gate", "end"}
+
+
 def test_a_record_that_cannot_be_written_fails_no_run(folder: Path, call: Call) -> None:
     """HI-1: a warning, and the run's own exit code."""
     (folder / "agentloom_runs").write_text("a file is in the way")
