@@ -70,7 +70,7 @@ def test_a_crowd(
 def test_ten_thousand_requests(serve: StartServer, pause: Callable[..., None], tmp_path: Path) -> None:
     """Good and bad requests, among clients that break off and others that never finish: all are answered, and memory stays flat."""
     pause("r0", publish(tmp_path))
-    server = serve()
+    server = serve("--lite")
     slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
     for at, client in enumerate(slow):
         client.sendall(

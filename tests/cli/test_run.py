@@ -386,3 +386,14 @@ def test_a_budget_from_the_command_line(call: Call, here: Path) -> None:
     result = json.loads(done.out)
     assert (result["status"], result["step_results"]) == ("budget_exceeded", {})
     assert result["error"] == "Budget exceeded: spent $0.0000 of $0.0000 limit"
+
+
+def test_lite_is_accepted_and_changes_nothing(tmp_path: Path, call: Call) -> None:
+    """Observability is left out; so far there is none."""
+    (tmp_path / "w.yaml").write_text(
+        "name: w\nconfig: {provider: mock, model: m}\nsteps:\n  - {id: a, type: llm_call, prompt: hi, output: x}\n",
+        encoding="utf-8",
+    )
+    whole, lite = (json.loads(call("run", str(tmp_path / "w.yaml"), "--json", *more).out) for more in ([], ["--lite"]))
+    assert whole["final_state"] == lite["final_state"]
+    assert (whole["status"], lite["status"]) == ("success", "success")
