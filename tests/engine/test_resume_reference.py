@@ -193,3 +193,59 @@ def test_a_run_comes_to_the_same_end_however_often_it_is_killed(case: Case) -> N
         again = run_virtual(lambda: resume(store, case.answers()))[0]
         assert {name: step.status for name, step in again.step_results.items()} == ends
         assert [path.name for path in store.folder.iterdir() if path.suffix != ".json"] == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(), st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.6, 1.0, 2.0]), min_size=4, max_size=4))
+def test_every_call_is_paid_for_once_however_often_money_and_process_end(case: Case, limits: list[float]) -> None:
+    """Each life has a limit of its own, and is killed or not: what is said to be spent is what all calls of all lives cost.
+
+    In the last life, which has money enough, the run comes to the end that the model says.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        store = FileCheckpointer(Path(folder) / "kept")
+        answers = case.answers()
+        for left, limit in zip([*case.lives, 10**6], limits, strict=False):
+            case.left = left
+            result = survived(case, store, answers, limit)
+            spent = COST * sum(case.won.values())
+            assert load_run_or_none(store, spent) == pytest.approx(spent)
+            if result is not None:
+                assert result.total_cost_usd == pytest.approx(spent)
+                assert result.total_tokens == 2 * sum(case.won.values())
+                if result.status == "budget_exceeded":
+                    assert spent >= limit - 1e-9
+        case.left = 10**6
+        result = survived(case, store, answers, 1e6)
+        assert result is not None
+        ends = model(case)
+        assert {name: step.status for name, step in result.step_results.items()} == ends
+        assert result.total_cost_usd == pytest.approx(COST * sum(case.won.values()))
+
+
+def survived(case: Case, store: FileCheckpointer, answers: dict[str, Any], limit: float) -> WorkflowResult | None:
+    """Live one life with so much money; return its result, or None if it was killed."""
+    try:
+        load_run(store, "r")
+    except KeyError:
+        data = case.data()
+        data["config"]["budget_usd"] = limit
+        begin = lambda: run(store, data, answers)  # noqa: E731
+    else:
+        begin = lambda: resume(store, answers, budget_usd=limit)  # noqa: E731
+    try:
+        return run_virtual(begin)[0]
+    except Killed:
+        return None
+    except BaseExceptionGroup as group:
+        if group.split(Killed)[1] is not None:
+            raise
+        return None
+
+
+def load_run_or_none(store: FileCheckpointer, otherwise: float) -> float:
+    """Return what is kept of a run's spend; without a run, nothing is wrong."""
+    try:
+        return load_run(store, "r").total_cost_usd
+    except KeyError:
+        return otherwise
