@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -15,14 +15,14 @@ from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
 from agentloom.checkpointing.files import is_run_id
 from agentloom.core.attempt import perform
 from agentloom.core.definition import definition_below, definition_of, without_secrets
-from agentloom.core.discretion import RunSecrets
 from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
 from agentloom.core.hooks import Hooks, StepHook
 from agentloom.core.interpreter import Progress, interpret
 from agentloom.core.keeping.host import Guard, Host
 from agentloom.core.keeping.keeper import Keeper, kept_of
+from agentloom.core.keeping.underway import Done, Run
 from agentloom.core.kinds import Attempt, ChildResult, Services, Tools
-from agentloom.core.limits import Ledger, Limits, limits_of
+from agentloom.core.limits import Ledger, limits_of
 from agentloom.core.loader import load_data
 from agentloom.core.outcome import outcome_of
 from agentloom.core.plain import plain
@@ -163,7 +163,7 @@ class WorkflowEngine:
         definition = self._definition(redaction)
         keeper = self._open_keeper(plan, started_from, redaction, definition)
         limits = limits_of(plan.budget_usd, plan.timeout, *keeper.spent)
-        run = _Run(prepared, stream, limits, keeper, redaction, definition=definition)
+        run = Run(prepared, stream, limits, keeper, redaction, definition=definition)
         began = anyio.current_time()
         try:
             await stream.emit(
@@ -214,7 +214,7 @@ class WorkflowEngine:
     def _definition(self, redaction: Redaction) -> dict[str, JSON]:
         return without_secrets(definition_of(self._workflow), redaction) if self._checkpointer is not None else {}
 
-    async def _save(self, run: _Run, status: str) -> None:
+    async def _save(self, run: Run, status: str) -> None:
         """Write the checkpoint of a run, as far as it has come."""
         plan = run.prepared.plan
         results = run.results("")
@@ -230,7 +230,7 @@ class WorkflowEngine:
             paused=run.paused_at(),
         )
 
-    async def _save_part(self, run: _Run, path: str, done: _Done, status: str) -> None:
+    async def _save_part(self, run: Run, path: str, done: Done, status: str) -> None:
         """Write the checkpoint of a child workflow, unless it was cut short with its parent, whose own one then holds it."""
         if self._checkpointer is None or run.keeper.broken is not None or run.cut_short():
             return
@@ -246,7 +246,7 @@ class WorkflowEngine:
             redaction=run.redaction,
         )
 
-    async def _finish(self, run: _Run, done: _Done, took: float) -> WorkflowResult:
+    async def _finish(self, run: Run, done: Done, took: float) -> WorkflowResult:
         """Keep how a run ended, tell it, and return it, without secrets."""
         plan, limits, redaction = run.prepared.plan, run.limits, run.redaction
         status, error = outcome_of(done.results, done.halt, limits)
@@ -277,15 +277,15 @@ class WorkflowEngine:
         )
 
     async def _interpret(
-        self, run: _Run, given: Mapping[str, JSON], prefix: str, kept: Mapping[str, StepResult]
-    ) -> _Done:
+        self, run: Run, given: Mapping[str, JSON], prefix: str, kept: Mapping[str, StepResult]
+    ) -> Done:
         """Run a workflow, or a child of one under ``prefix``."""
         prepared, stream, limits, keeper = run.prepared, run.stream, run.limits, run.keeper
         plan = prepared.plan
 
         async def run_child(op: Op, state: Mapping[str, JSON], attempt: Attempt) -> ChildResult:
             child = prepared.children[op.step.id]
-            below = _Run(
+            below = Run(
                 child,
                 stream,
                 limits.below(child.plan.budget_usd, child.plan.timeout, *keeper.spent_below(op.path)),
@@ -364,53 +364,7 @@ class WorkflowEngine:
         if halt is Halt.BUDGET and limits.ledger.exceeded not in (None, limits.ledger):
             # The child as a whole crossed the limit of a workflow above it, and keeps its result if it is done.
             halt = None if len(progress.results) == len(plan.needs) else halt
-        return _Done(run.results(prefix), state.root, halt)
-
-
-@dataclass(slots=True, eq=False, repr=False, match_args=False)
-class _Run:
-    """One workflow of a run while it goes on; states and progress are those of all of them, by the prefix of their steps' paths."""
-
-    prepared: Prepared
-    stream: EventStream
-    limits: Limits
-    keeper: Keeper
-    redaction: Redaction
-    states: dict[str, State] = field(default_factory=dict)
-    progress: dict[str, Progress] = field(default_factory=dict)
-    definition: Mapping[str, JSON] = field(default_factory=dict)
-    secrets: RunSecrets = field(default_factory=RunSecrets)
-
-    def cut_short(self) -> bool:
-        """Whether a limit of a workflow above has ended this one: the parent's money, or the parent's time."""
-        ledger = self.limits.ledger.exceeded
-        if ledger is not None and ledger is not self.limits.ledger:
-            return True
-        return self.limits.inherited and anyio.current_time() >= self.limits.deadline
-
-    def results(self, prefix: str) -> dict[str, StepResult]:
-        """Return the results so far, in the order of the file."""
-        found = self.progress[prefix].results if prefix in self.progress else {}
-        return {name: found[name] for name in self.prepared.plan.needs if name in found}
-
-    def paused_at(self) -> str | None:
-        """Return the path of the gate at which the run waits: the first of the file, in the innermost child."""
-        path = next((name for name, result in self.results("").items() if result.status == "paused"), None)
-        while path is not None and f"{path}." in self.progress:
-            below = self.progress[f"{path}."].results
-            inner = next((name for name, result in below.items() if result.status == "paused"), None)
-            if inner is None:
-                break
-            path = f"{path}.{inner}"
-        return path
-
-
-class _Done(NamedTuple):
-    """How a workflow ended: its results, its state, and why it ended early if it did."""
-
-    results: dict[str, StepResult]
-    state: Mapping[str, JSON]
-    halt: Halt | None
+        return Done(run.results(prefix), state.root, halt)
 
 
 def _spend_of(ledger: Ledger) -> Spend:
