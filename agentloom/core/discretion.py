@@ -11,7 +11,7 @@ from agentloom.core.redaction import Redaction, is_sentinel, sentinel
 from agentloom.core.results import JSON
 from agentloom.core.state import STEPS
 from agentloom.language.paths import Part, PathFault, parse_output_path
-from agentloom.providers.recording import json_of
+from agentloom.providers.hashes import json_of
 from agentloom.providers.surroundings import Secrets
 
 SHORTEST = 4

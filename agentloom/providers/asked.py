@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentloom.providers.base import EmbeddingRequest, Request
-from agentloom.providers.recording import digest
+from agentloom.providers.hashes import digest
 from agentloom.providers.surroundings import current_secrets
 
 _DIGITS = 16

@@ -21,7 +21,7 @@ from agentloom.providers.base import (
     Response,
     Usage,
 )
-from agentloom.providers.recording import download_key, request_hash
+from agentloom.providers.hashes import download_key, request_hash
 from agentloom.providers.recording_file import News, RecordingFile
 from agentloom.providers.surroundings import AttemptId, current_attempt, current_secrets
 

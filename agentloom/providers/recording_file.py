@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.files import in_plain_words, read_bytes, write_new
-from agentloom.providers.recording import NEWEST_VERSION, Recording, load_recording
+from agentloom.providers.hashes import NEWEST_VERSION
+from agentloom.providers.recording import Recording, load_recording
 from agentloom.records import record
 
 TOOLS = "_tools"

@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 
 from agentloom.errors import RecordingMismatchError
 from agentloom.providers.base import EmbeddingRequest, Request
-from agentloom.providers.recording import Entry, Recording, request_hash
+from agentloom.providers.hashes import request_hash
+from agentloom.providers.recording import Entry, Recording
 from agentloom.providers.surroundings import AttemptId, current_attempt
 
 Kind = Literal["missing", "changed"]

@@ -20,7 +20,7 @@ from agentloom.language.rendering import render
 from agentloom.language.template import parse_template
 from agentloom.model.sources import source_kind
 from agentloom.providers.base import Attachment, AttachmentKind
-from agentloom.providers.recording import download_key
+from agentloom.providers.hashes import download_key
 from agentloom.providers.replies import Mismatch
 from agentloom.providers.surroundings import current_attempt
 from agentloom.steps.media import by_content, by_name, fits

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from agentloom.providers.recording import digest
+from agentloom.providers.hashes import digest
 from tests.cli.conftest import ROOT, Done, environment
 from tests.cli.conftest import Call as Call_
 from tests.wire.files import FileServer, file

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentloom.providers.base import Message, ReplyFormat, Request, Usage
+from agentloom.providers.hashes import request_hash
 from agentloom.providers.mock import MockProvider, words
-from agentloom.providers.recording import read_recording, request_hash
+from agentloom.providers.recording import read_recording
 
 pytestmark = pytest.mark.anyio
 

@@ -26,9 +26,10 @@ from agentloom.providers.base import (
     Usage,
 )
 from agentloom.providers.gateway import ProviderGateway
+from agentloom.providers.hashes import request_hash
 from agentloom.providers.mock import MockProvider
 from agentloom.providers.recorder import Recorder, RecordingProvider
-from agentloom.providers.recording import load_recording, request_hash
+from agentloom.providers.recording import load_recording
 from agentloom.providers.recording_file import RecordingFile
 from agentloom.providers.surroundings import in_attempt
 

@@ -11,7 +11,8 @@ import pytest
 
 from agentloom.errors import WorkflowError
 from agentloom.providers.base import Message, Request, ToolCall
-from agentloom.providers.recording import load_recording, read_recording, request_hash
+from agentloom.providers.hashes import request_hash
+from agentloom.providers.recording import load_recording, read_recording
 
 REQUEST = Request(
     "gpt-4o-mini", [Message("system", "be brief"), Message("user", "grüße")], temperature=0.5, step_id="a"
