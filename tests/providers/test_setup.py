@@ -82,6 +82,32 @@ def test_providers_are_discovered_from_the_environment() -> None:
     assert names(gateway_for("generic_openai", OPENAI | GENERIC), "llama3") == ["generic_openai"]
 
 
+@pytest.mark.parametrize("word", ["1", "true", "YES", " on "])
+def test_ollama_takes_part_if_it_is_chosen_or_may_be_the_last_resort(word: str) -> None:
+    """PR-2: needs no key and no address; after all others unless it is chosen."""
+    assert gateway_for("ollama", {}).providers == ("ollama",)
+    assert gateway_for("ollama", OPENAI).providers == ("ollama", "openai")
+    last = {"AGENTLOOM_OLLAMA_FALLBACK": word}
+    assert gateway_for("openai", OPENAI | GENERIC | last).providers == ("openai", "generic_openai", "ollama")
+    assert names(gateway_for("openai", last)) == ["ollama"]
+
+
+@pytest.mark.parametrize("word", ["", "0", "no", "false", "2"])
+def test_ollama_stays_away_otherwise(word: str) -> None:
+    """PR-2: nobody wants to wait for a server that doesn't run."""
+    assert gateway_for("openai", OPENAI | {"AGENTLOOM_OLLAMA_FALLBACK": word}).providers == ("openai",)
+
+
+def test_ollama_in_the_settings() -> None:
+    """PR-5: with an address of its own, aliases and a key of a proxy."""
+    table = {
+        "ollama": {"base_url": "http://gpu:11434", "model_aliases": {"gpt-4o-mini": "llama3.2"}, "api_key_env": "PROXY"}
+    }
+    gateway = gateway_for("ollama", {"PROXY": "secret"}, table)
+    assert gateway.providers == ("ollama",)
+    assert gateway_for("ollama", {}, table).providers == ()
+
+
 @pytest.mark.parametrize("value", ["", "  ", "\n"])
 def test_an_empty_variable_is_no_variable(value: str) -> None:
     """As in shells."""
