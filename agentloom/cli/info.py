@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from agentloom import __version__
+from agentloom.analysis.context import context_for
 from agentloom.analysis.rules.registry import settings_problems
 from agentloom.analysis.settings import find_settings
 from agentloom.cli.tables import columns
@@ -62,7 +63,7 @@ def report(folder: Path) -> Iterator[str]:
     yield from columns([(name, _set(name)) for name in ADDRESSES])
     settings = find_settings(folder / "workflow.yaml")
     yield from ("", "Settings for files in this folder", f"  {settings.path or 'none: the defaults hold'}")
-    for problem in settings_problems(settings):
+    for problem in settings_problems(context_for(settings).settings):
         yield f"  problem: {problem}"
 
 

@@ -10,7 +10,10 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentloom.tools.info import ToolInfo
 
 MOST_CHARACTERS = 300
 """How much of an error is told."""
@@ -46,11 +49,30 @@ def _described(module: str) -> dict[str, Any]:
         found = [tool.info for tool in tools_in(module)]
         for info in found:
             json.dumps(info, allow_nan=False)
+            _check(info)
     except AgentLoomError as error:
         return {"module": module, "fault": _one_line(str(error))}
     except BaseException as error:
         return {"module": module, "fault": f"tools module `{module}` can't be described: {_one_line(repr(error))}"}
     return {"module": module, "tools": [_plain(info._asdict()) for info in found]}
+
+
+def _check(info: ToolInfo) -> None:
+    """Raise ``UsageError`` for a tool whose description nobody could read: its class may say of itself what it likes."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    from agentloom.errors import UsageError
+
+    properties = info.parameters.get("properties", {})
+    try:
+        Draft202012Validator.check_schema(info.parameters)
+        Draft202012Validator.check_schema(info.returns)
+        right = all(isinstance(about, Mapping) for about in properties.values())
+    except SchemaError:
+        right = False
+    if not right or not isinstance(info.description, str):
+        raise UsageError(f"tool `{info.name}`: its arguments and its result must be described in JSON Schema")
 
 
 def _plain(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class Options(NamedTuple):
     lens_steps: bool = True
     run_grace: float = 5000
     run_on_shutdown: str = "cancel"
+    learn_tools: bool = True
     run_events: bool = False
 
 
@@ -112,6 +113,14 @@ OPTIONS: tuple[Option, ...] = (
         "cancel",
         "what becomes of runs when the server leaves: `cancel` ends them with a checkpoint, `detach` lets them go on",
         _ending,
+    ),
+    Option(
+        "tools.learn",
+        "learn_tools",
+        "true or false",
+        True,
+        "have a process of its own import the modules that the settings name as `tools`, to know what they offer; `false` in the initialisation options holds",
+        _flag,
     ),
     Option(
         "run.events",

@@ -35,14 +35,20 @@ class _Entry:
 class OwnTools:
     """Learns tools, each project's in a thread and a process of their own. For all threads.
 
-    ``told`` is called, in some thread, when more or something else is known than before; ``enabled`` says whether anything is learned.
+    ``told`` is called, in some thread, when more or something else is known than before.
     """
 
     def __init__(self) -> None:
         self._entries: dict[_Key, _Entry] = {}
         self._lock = threading.Lock()
         self.told: Callable[[], None] = lambda: None
-        self.enabled = True
+        self._enabled = True
+
+    def enable(self, enabled: bool) -> None:
+        """Say whether anything is learned from now on."""
+        self._enabled, before = enabled, self._enabled
+        if enabled and not before:
+            self.look()
 
     def of(self, settings: Settings) -> Learned | None:
         """Return what is known of a project's tools; None while they are being looked at. The same object until something changes."""
@@ -72,7 +78,7 @@ class OwnTools:
                     self._start(entry)
 
     def _start(self, entry: _Entry) -> None:
-        if not self.enabled:
+        if not self._enabled:
             return
         entry.running, entry.again = True, False
         threading.Thread(target=self._learn, args=(entry,), name="agentloom-tools", daemon=True).start()

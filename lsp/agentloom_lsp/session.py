@@ -100,6 +100,8 @@ class Session:
         for problem in problems:
             self.say_once(problem, WARNING)
         self.scheduler.debounce = self.options.debounce
+        # What the client said at first holds: a workspace that isn't trusted may say anything afterwards.
+        self.workspace.own_tools.enable(self.options.learn_tools and read_options(self.client.options)[0].learn_tools)
         if self.options._replace(debounce=before.debounce) != before:
             self.refresh_hints()
             self.refresh_lenses()

@@ -16,6 +16,7 @@ from agentloom.model.config import Sandbox
 from agentloom.tools.builtin import register_builtins
 from agentloom.tools.policy import Policy, current_policy
 from agentloom.tools.registry import ToolRegistry
+from tests.conftest import ROOT
 from tests.engine.world import ask, flow, run, sub, use
 
 
@@ -151,6 +152,33 @@ def load(data: dict[str, Any]) -> Any:
     from agentloom.core.loader import load_data
 
     return load_data(data)
+
+
+FIXTURES = sorted((ROOT / "tests" / "fixtures" / "rules" / "AL606").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_the_check_says_what_the_run_refuses(path: Path, tmp_path: Path) -> None:
+    """AL606: every step that it tells of is refused, with a sandbox violation; the words about commands are the same."""
+    data = yaml.safe_load(path.read_text())
+    for name in ("in", "out"):
+        (tmp_path / name).mkdir()
+    document = load_workflow(path)
+    told = {
+        [step.id for step in document.steps if step.base <= d.span.start][-1]: d.message
+        for d in document.diagnostics
+        if d.code == "AL606"
+    }
+    if not told:
+        return
+    steps = [step for step in data["steps"] if step["id"] in told]
+    config = {**data["config"], "provider": "mock", "on_step_failure": "continue"}
+    result = ran(tmp_path, ("w.loom.yaml", {**data, "config": config, "steps": steps}))
+    for name, message in told.items():
+        error = str(result.step_results[name].error)
+        assert error.startswith("Sandbox violation ("), (name, error)
+        if "danger_opt_in" in message or "refuses" in message:
+            assert error.endswith(message)
 
 
 def test_a_registry_with_a_sandbox_confines_files_that_have_none(place: Path) -> None:

@@ -114,6 +114,22 @@ def test_a_module_that_changes_is_learned_again(tmp_path: Path) -> None:
         assert peer.leave() == 0
 
 
+def test_nothing_is_imported_where_nobody_may(tmp_path: Path) -> None:
+    """`tools.learn: false` from the start holds, whatever the configuration says later; unknown names aren't told then."""
+    code = f"open({str(tmp_path / 'imported')!r}, 'w').close()\n{TOOLS}"
+    uri = project(tmp_path, code).as_uri()
+    with Local() as peer:
+        peer.answers["workspace/configuration"] = [{"tools.learn": True}]
+        peer.initialize(folder=tmp_path, initializationOptions={"tools.learn": False})
+        peer.open(uri, FLOW + "tool_name: weather\n    tool_args: {town: Oslo}\n    timeout: -1\n")
+        told(peer, uri, "`timeout` is `-1`; it must be 0 or more")
+        changed(peer, tmp_path / f"{MODULE}.py")
+        peer.change(uri, FLOW + "tool_name: weather\n    tool_args: {town: Oslo}\n")
+        told(peer, uri)
+        assert not (tmp_path / "imported").exists()
+        assert peer.leave() == 0
+
+
 def test_its_files_are_watched(tmp_path: Path) -> None:
     """Those that were imported, where they are."""
     path = project(tmp_path, f"import helper_of_the_test\n{TOOLS}")

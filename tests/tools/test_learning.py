@@ -75,6 +75,8 @@ UNUSABLE = (
     (TOOL.replace("a: int", "a: object()"), "tool `add`: its arguments can't be described in JSON Schema"),
     (TOOL.replace("a: int", "a: nothing"), "can't be imported: NameError"),
     (TOOL.replace("a: int", "a: 'nothing'"), "tool `add`: its type hints can't be read: name 'nothing'"),
+    (TOOL + "add.returns = {'type': 'strnig'}\n", "tool `add`: its arguments and its result must be described in JSON"),
+    (TOOL + "add.description = None\n", "tool `add`: its arguments and its result must be described in JSON Schema"),
     (TOOL + "add.returns = {'x': object()}\n", "can't be described: TypeError("),
     (TOOL + "add.returns = {}\nadd.returns['x'] = add.returns\n", "can't be described: "),
 )

@@ -75,7 +75,10 @@ export class Server implements vscode.Disposable {
       traceOutputChannel: this.trace,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       middleware: this.middleware,
-      initializationOptions: vscode.workspace.getConfiguration('agentloom'),
+      initializationOptions: {
+        ...vscode.workspace.getConfiguration('agentloom'),
+        ...(vscode.workspace.isTrusted ? {} : { 'tools.learn': false }), // learning imports what the workspace holds
+      },
     };
     const client = new LanguageClient('agentloom', 'agentloom', server, options);
     client.onDidChangeState(({ newState }) => {
