@@ -7,6 +7,7 @@ of the workflow that step `sub` runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from agentloom.analysis.document import Step, WorkflowDocument
@@ -69,9 +70,34 @@ def text_of(document: WorkflowDocument, step: Step) -> str:
     return document.source.text[span.start : span.end]
 
 
-def texts_of(document: WorkflowDocument) -> Mapping[str, str]:
-    """Return what stands in the file for each step, by path."""
-    return {placed.path: text_of(placed.document, placed.step) for placed in steps_in(document)}
+def texts_of(document: WorkflowDocument, prefix: str = "") -> dict[str, str]:
+    """Return what stands in the files for each step, by path, those of workflows in other files too."""
+    found = {placed.path: text_of(placed.document, placed.step) for placed in steps_in(document, prefix)}
+    for below, child in files_below(document, prefix):
+        found |= texts_of(child, below)
+    return found
+
+
+def files_below(document: WorkflowDocument, prefix: str = "") -> Iterator[tuple[str, WorkflowDocument]]:
+    """Yield the workflows in other files that the steps of a text run, each with what the paths of its steps begin with."""
+    for placed in steps_in(document, prefix):
+        child = placed.document.children.get(placed.step.id or "")
+        if child is not None and child.path is not None and child.document is not None and not child.loop:
+            yield f"{placed.path}.", child.document
+
+
+def files_of(document: WorkflowDocument, prefix: str = "") -> Iterator[tuple[str, Path]]:
+    """Yield the files of all workflows below a text, at any depth, each with what the paths of its steps begin with."""
+    for below, child in files_below(document, prefix):
+        if child.path is not None:
+            yield below, child.path
+        yield from files_of(child, below)
+
+
+def below(last: LastRun, prefix: str) -> LastRun:
+    """Return the part of a run that lies below a prefix, as the run of the workflow there; its state isn't known."""
+    steps = {path.removeprefix(prefix): step for path, step in last.steps.items() if path.startswith(prefix)}
+    return LastRun(last.run_id, last.status, steps)
 
 
 def path_of(document: WorkflowDocument, wanted: WorkflowDocument, name: str) -> str | None:

@@ -178,14 +178,17 @@ class Session:
         if self.client.refreshes_lenses:
             self.ask("workspace/codeLens/refresh", None)
 
-    def run_moved(self, key: str, told: bool) -> None:
-        """A run of a document went on: its hints and lenses are others now, and with ``told`` where it failed, too."""
+    def run_moved(self, keys: Iterable[str], told: bool) -> None:
+        """A run of some documents went on: hints and lenses are others now, and with ``told`` where it failed, too."""
         self.refresh_hints()
         self.refresh_lenses()
-        if told and self.documents.at(key) is not None:
-            self.scheduler.opened(key)
-            if self.client.pulls and self.client.refreshes_diagnostics:
-                self.ask("workspace/diagnostic/refresh", None)
+        if not told:
+            return
+        for key in dict.fromkeys(keys):
+            if self.documents.at(key) is not None:
+                self.scheduler.opened(key)
+        if self.client.pulls and self.client.refreshes_diagnostics:
+            self.ask("workspace/diagnostic/refresh", None)
 
     def run_ended(self, run: Run) -> None:
         """A run has ended; it was told, and what it left behind can be read."""

@@ -145,6 +145,7 @@ def test_the_button_of_the_progress_cancels(editor: Editor, name: str) -> None:
     editor.press(uri, "⏵ Resume")
     editor.begins(run_id, "long")
     assert set(editor.results(run_id)) == set()
+    assert editor.command("resume", runId=run_id)["refused"] == "not-started"  # it goes on already
     assert editor.command("cancel", uri=uri) == {"cancelled": [run_id]}
     assert editor.ended(run_id)["status"] == "cancelled"
     assert editor.command("cancel", runId=run_id) == {"cancelled": []}
@@ -432,6 +433,23 @@ def test_files_that_are_not_saved(editor: Editor, name: str) -> None:
     assert editor.messages() == ["`inner.loom.yaml` is not saved; the run reads what is on the disk"]
     assert set(editor.results(run_id)) == {"sub", "sub.one", "sub.two"}
     editor.close_document(inner)
+
+
+def test_a_workflow_in_a_file_of_its_own(editor: Editor, name: str) -> None:
+    """Where that is open, too, it shows how it went inside the run of the other, until it is run by itself."""
+    (editor.folder / f"inner-{name}").write_text(tool("leave"))
+    outer = MOCK + f"steps:\n  - {{id: sub, type: subworkflow, workflow_path: inner-{name}}}\n"
+    uri, inner = editor.show(name, outer), editor.show(f"inner-{name}", tool("leave"))
+    editor.ended(editor.run(uri=uri))
+    assert editor.hints(uri)[0].startswith("✗ failed")
+    assert editor.hints(inner)[0].startswith("✗ failed")
+    assert len(editor.errors(uri, 1)) == len(editor.errors(inner, 1)) == 1
+    editor.change(inner, "chat", 3, 36, 3, 41)
+    run_id = editor.run(uri=inner)
+    assert editor.ended(run_id)["status"] == "success"
+    assert editor.hints(inner)[0].startswith("✓")
+    assert editor.hints(uri)[0].startswith("✗ failed")
+    assert editor.errors(inner, 2) == []
 
 
 def test_an_old_failure_goes_when_a_run_begins(editor: Editor, name: str) -> None:

@@ -12,7 +12,7 @@ from lsprotocol import types
 from agentloom.analysis.context import path_of, read_from_disk
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import Severity
-from agentloom.ide.last_run import texts_of
+from agentloom.ide.last_run import files_of, texts_of
 from agentloom_lsp import uris
 from agentloom_lsp.features.kept import details
 from agentloom_lsp.runs import arguments
@@ -109,7 +109,9 @@ async def start(session: Session, asked: Mapping[str, Any]) -> Answer:
     folder = working_folder(target.path, session.workspace.roots)
     store, run_id = store_of(folder), new_run_id()
     words = arguments.for_run(asked, run_id, target.path, store)
-    begun = Run(run_id, target.uri, uris.key(target.uri), target.title, store, texts_of(target.document), dict(asked))
+    key, document = uris.key(target.uri), target.document
+    texts, files = await session.worker.submit(lambda: (texts_of(document), _files(document)))
+    begun = Run(run_id, target.uri, key, target.title, store, texts, dict(asked), files)
     return _begin(session, begun, words, target.document.source.text, folder)
 
 
@@ -123,8 +125,9 @@ async def go_on(session: Session, asked: Mapping[str, Any]) -> Answer:
     uri = known["uri"] or arguments.text(asked, "uri") or ""
     found = await _target(session, uri) if uri else None
     texts = texts_of(found.document) if found is not None else {}
+    files = _files(found.document) if found is not None else {}
     title = known["workflow"] or run_id
-    begun = Run(known["runId"], uri, uris.key(uri) if uri else "", title, store, texts, dict(asked))
+    begun = Run(known["runId"], uri, uris.key(uri) if uri else "", title, store, texts, dict(asked), files)
     before = session.runs.find(known["runId"])
     if before is not None:
         begun.steps.update({path: step for path, step in before.steps.items() if step.status == "success"})
@@ -157,6 +160,10 @@ def _ask(session: Session, said: str, run: Callable[[], None]) -> None:
 
     actions = [{"title": WITH_MOCK}]
     session.ask("window/showMessageRequest", {"type": ERROR, "message": said, "actions": actions}, chosen)
+
+
+def _files(document: WorkflowDocument) -> dict[str, str]:
+    return {prefix: uris.path_key(path) for prefix, path in files_of(document)}
 
 
 def _begin(session: Session, begun: Run, words: list[str], given: str | None, folder: Path) -> Answer:

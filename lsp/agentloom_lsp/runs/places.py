@@ -14,7 +14,8 @@ def working_folder(path: Path | None, roots: Iterable[Path]) -> Path:
     """Return where a document's runs work: the workspace folder around it, else its own folder; without a file, the first folder."""
     every = list(roots)
     if path is None:
-        return every[0] if every else Path.cwd()
+        here = Path.cwd()
+        return every[0] if every else here if os.access(here, os.W_OK) else Path.home()
     around = [root for root in every if _is_below(path, root)]
     return max(around, key=lambda root: len(root.parts)) if around else path.parent
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentloom.ide.last_run import LastRun, StepRun
+from agentloom.ide.last_run import LastRun, StepRun, below
 
 ENDED = ("success", "failed", "timeout", "budget_exceeded", "paused", "cancelled", "interrupted", "refused")
 SKIPPED = "skipped"
@@ -18,7 +18,8 @@ class Run:
     """What is known of a run. ``status`` is `running` until it has ended; ``cost`` in US dollars, ``duration`` in seconds.
 
     ``key`` and ``uri`` name the document that it is of, ``store`` the folder of its checkpoint. ``texts`` are those of the document's
-    steps as it began, by path. ``asked`` is what it was started with, so that it can be started again with the mock.
+    steps as it began, by path; ``files`` the keys of the files below it, by what the paths of their steps begin with. ``asked`` is what
+    it was started with, so that it can be started again with the mock.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class Run:
         store: Path,
         texts: Mapping[str, str],
         asked: Mapping[str, Any],
+        files: Mapping[str, str] | None = None,
     ) -> None:
         self.run_id = run_id
         self.uri = uri
@@ -37,6 +39,7 @@ class Run:
         self.title = title
         self.store = store
         self.asked = asked
+        self.files = files or {}
         self.status = RUNNING
         self.error: str | None = None
         self.total = 0
@@ -64,6 +67,15 @@ class Run:
     def last(self) -> LastRun:
         """The run as what is shown in its document."""
         return LastRun(self.run_id, self.status, dict(self.steps), self.state)
+
+    def last_of(self, key: str) -> LastRun | None:
+        """Return the run as what is shown in one of its documents; None for a document that it isn't of, or didn't reach."""
+        if key == self.key:
+            return self.last
+        for prefix, file in self.files.items():
+            if file == key and (found := below(self.last, prefix)).steps:
+                return found
+        return None
 
     @property
     def waits_at(self) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,8 +35,8 @@ class Host(Protocol):
     def progress(self, title: str, token: Any = None, unasked: bool = True) -> Progress:
         """Return a way to show how far a run is."""
 
-    def run_moved(self, key: str, told: bool) -> None:
-        """A run of a document went on: what is shown of it has changed; with ``told`` also where it failed, or failed before."""
+    def run_moved(self, keys: Iterable[str], told: bool) -> None:
+        """A run of these documents went on: what is shown of it has changed; with ``told`` also where it failed, or failed before."""
 
     def run_ended(self, run: Run) -> None:
         """A run has ended; it was told, and what it left behind can be read."""
@@ -91,8 +91,9 @@ class Runs:
         going.teller.on_cancel(lambda: self.cancel(run.run_id))
         self._going[run.run_id] = going
         self._ended.pop(run.run_id, None)
-        self._last[run.key] = run
-        self._host.run_moved(run.key, told=True)
+        self._last.pop(run.key, None)
+        self._last[run.key] = run  # behind all others: what is shown is the latest
+        self._moved(run, told=True)
 
     def cancel(self, run_id: str) -> bool:
         """Ask a run to end, and make it end if it doesn't; tell whether it goes on."""
@@ -122,9 +123,9 @@ class Runs:
         return [*reversed([going.run for going in self._going.values()]), *reversed(self._ended.values())]
 
     def last(self, key: str) -> LastRun | None:
-        """Return the last run of a document, as it is now."""
-        run = self._last.get(key)
-        return run.last if run is not None else None
+        """Return the last run of a document, as it is now: its own, or one of a workflow that runs it."""
+        found = (run.last_of(key) for run in reversed(self._last.values()))
+        return next((last for last in found if last is not None), None)
 
     def process_id(self, run_id: str) -> int | None:
         """Return the number of a run's process."""
@@ -160,7 +161,7 @@ class Runs:
         if event is not None:
             going.teller.event(event)
             if event["event"] != "step_delta":
-                self._soon(going.run.key)
+                self._soon(going.run)
 
     def _over(self, going: _Going, code: int) -> None:
         run, child = going.run, going.child
@@ -181,18 +182,21 @@ class Runs:
         if not going.ended.done():
             going.ended.set_result(None)
         if not self._leaving:
-            self._host.run_moved(run.key, told=True)
+            self._moved(run, told=True)
             self._host.run_ended(run)
 
-    def _soon(self, key: str) -> None:
+    def _moved(self, run: Run, told: bool) -> None:
+        self._host.run_moved((run.key, *run.files.values()), told)
+
+    def _soon(self, run: Run) -> None:
         """Have the client look again at a document, not more often than anybody can see."""
 
         def look() -> None:
-            self._planned.pop(key, None)
-            self._host.run_moved(key, told=False)
+            self._planned.pop(run.key, None)
+            self._moved(run, told=False)
 
-        if key not in self._planned and not self._leaving:
-            self._planned[key] = self._host.loop.call_later(LATER, look)
+        if run.key not in self._planned and not self._leaving:
+            self._planned[run.key] = self._host.loop.call_later(LATER, look)
 
 
 def new_run_id() -> str:
