@@ -147,7 +147,8 @@ class HttpClient:
         try:
             data = json.loads(body)
         except (ValueError, RecursionError):
-            text = body if isinstance(body, str) else body[: 4 * MAX_ERROR_CHARACTERS].decode("utf-8", "replace")
+            begin = body[: 4 * MAX_ERROR_CHARACTERS]
+            text = begin if isinstance(begin, str) else begin.decode("utf-8", "replace")
             shown = self.shown(text)
             raise self.error(f"the answer is not JSON: {shown}" if shown else "the answer is empty") from None
         if not isinstance(data, dict):

@@ -165,16 +165,21 @@ class OpenAIProvider(BaseProvider):
     ) -> Reply:
         reply = Reply()
         async with self._http.stream(self._url, payload, headers) as events:
-            async for event in events:
-                if event.data.strip() == "[DONE]":
-                    reply.done = True
-                    break
-                text = self._text_of(event, reply)
-                if text:
-                    if reply.first_ms is None:
-                        reply.first_ms = (perf_counter() - started) * 1000
-                    if on_delta is not None:
-                        await on_delta(text)
+            try:
+                async for event in events:
+                    if event.data.strip() == "[DONE]":
+                        reply.done = True
+                        break
+                    text = self._text_of(event, reply)
+                    if text:
+                        if reply.first_ms is None:
+                            reply.first_ms = (perf_counter() - started) * 1000
+                        if on_delta is not None:
+                            await on_delta(text)
+            except ProviderError as error:
+                if reply.finish_reason is None or error.permanent or error.status_code is not None:
+                    raise
+                return reply  # it is whole; that its connection isn't ended properly costs it nothing
             with anyio.move_on_after(DRAIN_SECONDS):
                 async for _ in events:
                     pass  # read to the end, so that the connection can be used again

@@ -12,6 +12,7 @@ from agentloom.errors import StepError
 from agentloom.language.paths import MISSING, Part, StatePath, get, parse_path
 from agentloom.language.rendering import kind_of
 from agentloom.providers.base import EmbeddingRequest, EmbeddingResponse
+from agentloom.providers.rates import tokens_of_texts
 from agentloom.steps.asking import derived
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 BATCH = 100
 """How many texts are embedded in one call: each is counted when it comes back, and waits for its turn by itself."""
+
+BATCH_TOKENS = 20_000
+"""About how many tokens one call has at most, unless one text has more: a fifth of what providers are asked in a minute without settings."""
 
 
 def reads(step: EmbedStep) -> Iterator[tuple[Part, ...]]:
@@ -44,8 +48,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     texts = _texts(op, step)
     vectors: list[list[float]] = []
     first: EmbeddingResponse | None = None
-    for at in range(0, len(texts), BATCH):
-        batch = texts[at : at + BATCH]
+    for at, batch in _batches(texts):
         request = EmbeddingRequest(
             step.model or services.model,
             batch,
@@ -70,6 +73,19 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
         model=first.model if first is not None else None,
         provider=first.provider if first is not None else None,
     )
+
+
+def _batches(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield the texts call by call, each with the number of its first text."""
+    at = tokens = 0
+    for number, text in enumerate(texts):
+        more = tokens_of_texts([text])
+        if number > at and (number - at == BATCH or tokens + more > BATCH_TOKENS):
+            yield at, texts[at:number]
+            at, tokens = number, 0
+        tokens += more
+    if at < len(texts):
+        yield at, texts[at:]
 
 
 def _texts(op: Op, step: EmbedStep) -> Sequence[str]:

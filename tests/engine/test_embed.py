@@ -118,6 +118,22 @@ def test_many_texts_are_counted_batch_by_batch() -> None:
     assert (step.token_usage.prompt_tokens, step.cost_usd) == (450, pytest.approx(0.45))
 
 
+def test_long_texts_fit_into_what_a_minute_allows() -> None:
+    """GW-4: a hundred of them in one call would be more than a provider is asked in a minute, which no wait cures."""
+    provider = Vectors()
+
+    async def main() -> Any:
+        gateway = ProviderGateway()
+        gateway.register(provider)  # with the limits that hold without settings
+        data = flow(embed(), state={"docs": ["x" * 6_000] * 100})
+        return await WorkflowEngine(load_data(data), gateway).run()
+
+    result = run_virtual(main)
+    assert result.step_results["e"].output == "100 vectors × 2"
+    assert [len(request.inputs) for request in provider.requests] == [13] * 7 + [9]
+    assert result.total_duration_ms == pytest.approx(30_000)
+
+
 @pytest.mark.parametrize(
     ("state", "says"),
     [

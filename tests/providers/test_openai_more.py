@@ -233,6 +233,15 @@ async def test_calls_that_are_none(calls: Any) -> None:
         assert (caught.value.status_code, caught.value.permanent) == (None, False)
 
 
+@pytest.mark.parametrize("tail", [[], ["oops"], ['{"choices": [}']])
+async def test_a_reply_that_has_ended_is_whole(tail: list[str]) -> None:
+    """Whatever comes behind the reason that it ended for, or doesn't."""
+    said = json.dumps({"choices": [{"delta": {"content": "all of it"}}]})
+    end = json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    with WireServer(events_of(said, end, *tail)) as server:
+        assert (await call(provider_of(server), request(stream=True))).content == "all of it"
+
+
 # ── forms of replies ──
 
 ITEM = {
