@@ -135,7 +135,7 @@ def _result_of(data: Mapping[str, JSON]) -> StepResult:
     )
 
 
-@record(repr=True)
+@record()
 class WorkflowResult:
     """How a run ended. ``step_results`` holds the steps that have a result, in the order of the file."""
 
@@ -149,6 +149,10 @@ class WorkflowResult:
     error: str | None
     run_id: str
     annotations: list[dict[str, JSON]] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        # Short: asyncio writes the result of a task whenever it looks at the task's own text.
+        return f"<WorkflowResult of {self.workflow_name}, run {self.run_id}: {self.status}, {len(self.step_results)} steps>"
 
     def to_dict(self) -> dict[str, JSON]:
         """Return the result as JSON: what ``run --json`` prints."""

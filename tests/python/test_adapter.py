@@ -87,6 +87,7 @@ async def test_a_file_is_a_function(file: Path, monkeypatch: pytest.MonkeyPatch,
     assert [r.final_state["greeting"] for r in (first, second)] == ["Hi!", "Hi!"]
     assert first.total_cost_usd == 0.25
     assert first.run_id != second.run_id
+    assert repr(first) == f"<WorkflowResult of greet, run {first.run_id}: success, 1 steps>"
     assert [*(tmp_path / "elsewhere").iterdir()] == []
 
 
