@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from contextlib import closing, nullcontext, redirect_stdout, suppress
+from contextlib import closing, nullcontext, suppress
 from typing import Any, NoReturn, TextIO
 
 import anyio
@@ -20,6 +20,7 @@ from agentloom.cli.console import Look, silence
 from agentloom.cli.logs import LogLines, logging_to_stderr, to_stderr
 from agentloom.cli.progress import PlainProgress, Progress
 from agentloom.cli.signals import heed_signals, stop_signals, terminable
+from agentloom.cli.standard_output import kept_for_machines
 from agentloom.cli.summary import summary
 from agentloom.cli.worlds import World, tools_of
 from agentloom.core.engine import WorkflowEngine
@@ -76,9 +77,9 @@ def run_to_the_end(
     with terminable(), logging_to_stderr() as log:
         world = world or World()
         gateway = world.gateway(document)
-        told = Told(output, log, chronicle)
         # Where standard output belongs to a machine, what a tool prints must not get in between.
-        with redirect_stdout(sys.stderr) if output.told is sys.stderr else nullcontext(), closing(told):
+        standard_output = kept_for_machines() if output.told is sys.stderr else nullcontext(sys.stdout)
+        with standard_output as stream, closing(Told(output, log, chronicle, stream)) as told:
             tools = tools_of(document)
             engine = WorkflowEngine(document, gateway, tools, checkpointer, run_id, told.event, until)
             if seed is not None:
@@ -105,10 +106,12 @@ def run_to_the_end(
 class Told:
     """Hands events to the progress and to the file of JSON lines. A reader that has gone is no reason to stop a run."""
 
-    def __init__(self, output: Output, log: LogLines, chronicle: Chronicle | None = None) -> None:
+    def __init__(
+        self, output: Output, log: LogLines, chronicle: Chronicle | None = None, stdout: TextIO | None = None
+    ) -> None:
         self._log = log
         self._chronicle = chronicle
-        self._lines = None if output.events is None else _open(output.events)
+        self._lines = None if output.events is None else _open(output.events, stdout or sys.stdout)
         self._file = None if output.events == "-" else self._lines  # what is ours to close
         self._progress: Progress | None = output.progress()
         if output.live and sys.stderr.isatty():
@@ -150,9 +153,9 @@ class Told:
             print(f"warning: {what} can't be written any more: {error.strerror}", file=sys.stderr)
 
 
-def _open(name: str) -> TextIO:
+def _open(name: str, stdout: TextIO) -> TextIO:
     if name == "-":
-        return sys.stdout
+        return stdout
     try:
         return open(name, "w", encoding="utf-8")
     except OSError as error:

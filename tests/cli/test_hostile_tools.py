@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.cli.conftest import environment
 
 TOOLS = """\
-import os, sys, threading, time
+import os, subprocess, sys, threading, time
 from agentloom.tools.base import tool
 
 
@@ -39,6 +39,8 @@ async def odd() -> None:
 @tool("shout", "Prints.")
 def shout() -> str:
     print("noise")
+    os.write(1, b"noise ")
+    subprocess.run(["echo", "noise"])
     threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
     return "done"
 """
@@ -80,4 +82,4 @@ def test_the_run_goes_on_and_ends(tmp_path: Path) -> None:
         "after": ("success", None),
     }
     assert "Traceback" not in done.stderr
-    assert done.stderr.count("noise") == 1
+    assert done.stderr.count("noise") == 3
