@@ -114,7 +114,7 @@ class Editor {
     });
     this.browser = await chromium.launch({ executablePath: browserPath(), args: BROWSER });
     this.page = await this.browser.newPage({ viewport: size, deviceScaleFactor: scale });
-    this.page.setDefaultTimeout(20_000);
+    this.page.setDefaultTimeout(45_000);
     await this.page.goto(`http://127.0.0.1:${port}/?folder=${this.folder}`);
     await this.page.locator('.monaco-workbench').waitFor();
   }
@@ -175,7 +175,7 @@ class Editor {
   /** Save the file at hand, and wait until what is on the disk matches a pattern; return it. */
   async saved(name, pattern) {
     await this.page.keyboard.press('Control+s');
-    const end = Date.now() + 15_000;
+    const end = Date.now() + 45_000;
     for (;;) {
       const text = this.read(name);
       if (pattern.test(text)) return text;

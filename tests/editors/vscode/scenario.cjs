@@ -10,14 +10,18 @@ async function scenario(options, tell) {
   fs.mkdirSync(screens, { recursive: true });
   let current = 'VS Code starts';
   let number = 0;
+  let begun = Date.now();
   const editor = await Editor.start(options);
+  console.log(`started (${Date.now() - begun} ms)`);
+  begun = Date.now();
   async function act(name, play) {
     current = name;
     await play();
     number += 1;
     const file = `${String(number).padStart(2, '0')}-${name.replace(/[^A-Za-z0-9]+/g, '-')}.png`;
     await editor.page.screenshot({ path: path.join(screens, file) });
-    console.log(`done: ${name}`);
+    console.log(`done: ${name} (${Date.now() - begun} ms)`);
+    begun = Date.now();
   }
   try {
     await tell(editor, act);

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
+
+pytestmark = pytest.mark.timeout(
+    400
+)  # a VS Code is large, and the machine may be busy; nothing here waits longer than it must
 
 
 def test_writing(play: Callable[..., None]) -> None:
@@ -15,18 +22,44 @@ def test_writing(play: Callable[..., None]) -> None:
     play("writing")
 
 
-def test_finding_the_server(play: Callable[..., None], search_path: str, tmp_path: Path) -> None:
-    """No agentloom, a wrong path, an old one, an interpreter without: each is told in plain words; with the right one the file is checked."""
-    ours, *others = search_path.split(os.pathsep)
-    bare = tmp_path / "bare-python"
+@pytest.fixture
+def interpreters(tmp_path: Path) -> dict[str, str]:
+    """Two interpreters of Python, by the names that scenarios know: one without agentloom, one with."""
+    bare, module = tmp_path / "bare-python", tmp_path / "module-python"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "$@"\n')
-    module = tmp_path / "module-python"
     path = os.pathsep.join([str(ROOT), str(ROOT / "lsp")])
     module.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" "$@"\n')
     for script in (bare, module):
         script.chmod(0o755)
-    without = os.pathsep.join(part for part in others if not (Path(part) / "agentloom").exists())
-    play("finding", without, AGENTLOOM=str(Path(ours) / "agentloom"), BARE_PYTHON=str(bare), MODULE_PYTHON=str(module))
+    return {"BARE_PYTHON": str(bare), "MODULE_PYTHON": str(module)}
+
+
+@pytest.fixture
+def without(search_path: str) -> str:
+    """A PATH that has no agentloom."""
+    parts = search_path.split(os.pathsep)
+    return os.pathsep.join(part for part in parts if not (Path(part) / "agentloom").exists())
+
+
+def test_finding_the_server(
+    play: Callable[..., None], search_path: str, without: str, interpreters: dict[str, str]
+) -> None:
+    """No agentloom, a wrong path, an old one, an interpreter without: each is told in plain words; with the right one the file is checked."""
+    program = Path(search_path.split(os.pathsep)[0]) / "agentloom"
+    play("finding", without, AGENTLOOM=str(program), **interpreters)
+
+
+def test_beside_extensions_for_python_and_yaml(
+    play: Callable[..., None], without: str, interpreters: dict[str, str], tmp_path: Path
+) -> None:
+    """The interpreter chosen in the Python extension is used, also another one later; the YAML extension gets the schema only when wanted."""
+    folder = Path(__file__).parent / "neighbours"
+    packages = []
+    for publisher, name, code in (("ms-python", "python", "python.cjs"), ("redhat", "vscode-yaml", "yaml.cjs")):
+        package = tmp_path / f"{name}.vsix"
+        subprocess.run(["node", folder / "package.cjs", publisher, name, folder / code, package], check=True)
+        packages.append(str(package))
+    play("neighbours", without, NEIGHBOURS=os.pathsep.join(packages), **interpreters)
 
 
 def test_the_graph(play: Callable[..., None]) -> None:
