@@ -18,7 +18,7 @@ NODE := tests/schema/node/node_modules
 EXTENSION := editors/vscode
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types pytest dogfood wheel extension update walk editors screenshots bench bench-lsp bench-vscode setup format clean
+.PHONY: help demo test lint types pytest dogfood wheel extension update walk editors screenshots bench bench-lsp bench-newcomer bench-vscode setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
 
 bench-lsp: $(VENV)/.runtime $(NODE)/.package-lock.json ## measure the language server beside yaml-language-server, into docs/benchmarks.md
 	$(BIN)/python benchmarks/lsp.py
+
+bench-newcomer: $(VENV)/.dev extension editors ## time the way from the .vsix to the first green run in VS Code (wants the network)
+	$(BIN)/python benchmarks/newcomer.py
 
 bench-vscode: $(VENV)/.runtime extension editors ## measure typing in a real VS Code: key press to squiggle
 	$(BIN)/python benchmarks/vscode.py

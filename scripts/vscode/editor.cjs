@@ -163,12 +163,20 @@ class Editor {
     return this.page.locator('.quick-input-list .monaco-list-row.focused').getByText(words).first();
   }
 
-  /** Carry out a command of the palette; it may go on asking. */
+  /** Carry out a command of the palette; it may go on asking. The palette is opened anew until it knows the command. */
   async command(name) {
-    await this.page.keyboard.press('F1');
-    await this.page.locator('.quick-input-widget input').first().waitFor();
-    await this.page.keyboard.type(name);
-    await this.chosen(name).waitFor();
+    for (let tries = 0; ; tries++) {
+      await this.page.keyboard.press('F1');
+      await this.page.locator('.quick-input-widget input').first().waitFor();
+      await this.page.keyboard.type(name);
+      try {
+        await this.chosen(name).waitFor({ timeout: 4000 });
+        break;
+      } catch (error) {
+        if (tries === 10) throw error;
+        await this.page.keyboard.press('Escape');
+      }
+    }
     await this.page.keyboard.press('Enter');
   }
 

@@ -2,7 +2,7 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { environments } from './server/locate';
-import { run } from './server/processes';
+import { INSTALLATION, run } from './server/processes';
 import { knownInterpreters } from './server/python';
 import { OLDEST } from './server/find';
 
@@ -50,7 +50,7 @@ async function choosePlace(title: string, makes: boolean): Promise<string | unde
 async function makeEnvironment(folder: string): Promise<string | undefined> {
   const home = path.join(folder, '.venv');
   for (const python of process.platform === 'win32' ? ['py', 'python'] : ['python3', 'python']) {
-    const done = await run(python, ['-m', 'venv', home]);
+    const done = await withProgress('Making a Python environment in .venv', () => run(python, ['-m', 'venv', home], { timeout: INSTALLATION }));
     if (done.code === 0) return path.join(home, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']));
     if (done.error !== 'ENOENT') {
       void vscode.window.showErrorMessage(`The environment couldn't be made: ${lastLine(done.stderr)}`);
@@ -65,9 +65,8 @@ async function makeEnvironment(folder: string): Promise<string | undefined> {
 export async function install(log: vscode.LogOutputChannel): Promise<boolean> {
   const interpreter = await choosePlace('Install agentloom into…', true);
   if (interpreter === undefined) return false;
-  const done = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: `Installing agentloom for ${interpreter}` }, () =>
-    run(interpreter, ['-m', 'pip', 'install', '--upgrade', '--disable-pip-version-check', `agentloom>=${OLDEST}`]),
-  );
+  const pip = ['-m', 'pip', 'install', '--upgrade', '--disable-pip-version-check', `agentloom>=${OLDEST}`];
+  const done = await withProgress(`Installing agentloom for ${interpreter}`, () => run(interpreter, pip, { timeout: INSTALLATION }));
   log.info(done.stdout);
   if (done.code !== 0) {
     log.error(done.stderr);
@@ -88,6 +87,10 @@ export async function chooseInterpreter(): Promise<void> {
 async function remember(interpreter: string): Promise<void> {
   const target = vscode.workspace.workspaceFolders === undefined ? vscode.ConfigurationTarget.Global : vscode.ConfigurationTarget.Workspace;
   await vscode.workspace.getConfiguration('agentloom').update('interpreter', interpreter, target);
+}
+
+function withProgress<T>(title: string, work: () => Promise<T>): Thenable<T> {
+  return vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title }, work);
 }
 
 function lastLine(text: string): string {
