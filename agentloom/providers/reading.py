@@ -32,19 +32,19 @@ def read_arguments(value: Any) -> tuple[dict[str, Any], str]:
             return {}, "the arguments are nested too deeply"
     if not isinstance(value, dict):
         return {}, "the arguments are not a JSON object"
-    if is_deep(value):
-        return {}, "the arguments are nested too deeply"
-    return value, ""
+    return ({}, fault) if (fault := _fault_in(value)) else (value, "")
 
 
-def is_deep(value: Any, most: int = MAX_DEPTH) -> bool:
-    """Tell whether a JSON value is nested deeper than ``most`` levels; itself doesn't recurse."""
-    level = [value]
-    for _ in range(most):
+def _fault_in(value: dict[str, Any]) -> str:
+    """Return what keeps a JSON value from being handed on: nested too deeply, a number that JSON has no word for. Doesn't recurse."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
         level = [inner for item in level for inner in _inside(item)]
         if not level:
-            return False
-    return True
+            return ""
+        if any(type(item) is float and not isfinite(item) for item in level):
+            return "the arguments hold a number that can't be used"
+    return "the arguments are nested too deeply"
 
 
 def _inside(item: Any) -> Iterable[Any]:
