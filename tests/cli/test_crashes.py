@@ -11,15 +11,17 @@ import pytest
 
 from tests.cli.conftest import ROOT, environment
 
+KILLS = 50
 
-@pytest.mark.parametrize("seed", [1, 2])
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_two_hundred_kills(tmp_path: Path, seed: int) -> None:
-    """Fifty steps, wide layers, children in children, commands: a hundred kills each.
+    """Fifty steps, wide layers, children in children, commands: fifty kills each, of four times.
 
     No step that was finished runs again, one that was running comes again with the same key, and the result is that of a run that was left alone.
     """
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "tests.cli.crashing", str(tmp_path), str(seed), "100"],
+        [sys.executable, "-W", "error", "-m", "tests.cli.crashing", str(tmp_path), str(seed), str(KILLS)],
         cwd=ROOT,
         env=environment(),
         capture_output=True,
@@ -29,6 +31,6 @@ def test_two_hundred_kills(tmp_path: Path, seed: int) -> None:
     assert done.returncode == 0, done.stderr.decode()
     told = json.loads(done.stdout)
     assert told["faults"] == []
-    assert (told["steps"], told["kills"]) == (50, 100)
+    assert (told["steps"], told["kills"]) == (50, KILLS)
     # Of the four that run at once, at most.
     assert told["repeated"] <= 4 * told["kills"]
