@@ -164,3 +164,12 @@ def test_a_slow_run_is_cancelled_and_resumed(runs: dict[str, Any]) -> None:
     assert runs["lenses at the gate"][2].startswith("✓ Approve ")
     assert [hint.split()[0] for hint in runs["done"]] == ["✓"] * 4
     assert runs["lenses when done"] == ["▶ Run", "▶ Run with mock"]
+
+
+def test_an_older_one_runs_by_lenses_too(old_neovim: Path, search_path: str, tmp_path: Path) -> None:
+    """They are asked for by hand; the message tells where the run waits, and the lens to approve is there."""
+    *_, setup = snippets("Neovim", "lua")
+    shown = neovim(old_neovim, setup, ("gate",), tmp_path, search_path, RUNS)
+    assert shown["lenses"] == ["▶ Run", "▶ Run with mock"]
+    assert "`tickets` waits at `ask`" in shown["said"]
+    assert [title.split()[1] for title in shown["lenses at the gate"][2:]] == ["Approve", "Reject"]
