@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _LONGEST_SHOWN = 40
+_MOST_PARTS = 2000
+"""The largest schema, in keys and values, that its definitions are written into."""
+
 _BOUNDS = {
     "minimum": "ge",
     "maximum": "le",
@@ -225,7 +228,7 @@ def _plain_schema(model: type[BaseModel], is_open: bool) -> dict[str, Any]:
         def field_title_should_be_set(self, schema: Any) -> bool:
             return False
 
-    found = model.model_json_schema(by_alias=True, schema_generator=Plain)
+    found = _inlined(model.model_json_schema(by_alias=True, schema_generator=Plain))
     parameters: dict[str, Any] = {
         "type": "object",
         "properties": {name: _without_titles(schema) for name, schema in found.get("properties", {}).items()},
@@ -235,6 +238,40 @@ def _plain_schema(model: type[BaseModel], is_open: bool) -> dict[str, Any]:
     if "$defs" in found:
         parameters["$defs"] = found["$defs"]
     return parameters
+
+
+def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with its definitions where they are referred to, which more models and readers understand.
+
+    One that contains itself, or would become large, stays as it is.
+    """
+    definitions = schema.get("$defs")
+    if not definitions:
+        return schema
+    left = _MOST_PARTS
+
+    def inline(part: Any, above: tuple[str, ...]) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise RecursionError
+        if isinstance(part, list):
+            return [inline(item, above) for item in part]
+        if not isinstance(part, dict):
+            return part
+        reference = part.get("$ref")
+        if not isinstance(reference, str):
+            return {key: inline(value, above) for key, value in part.items()}
+        name = reference.removeprefix("#/$defs/")
+        if name in above:
+            raise RecursionError
+        said = {key: inline(value, above) for key, value in part.items() if key != "$ref"}
+        return inline(definitions[name], (*above, name)) | said
+
+    try:
+        return {key: inline(value, ()) for key, value in schema.items() if key != "$defs"}
+    except (RecursionError, KeyError):
+        return schema
 
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:

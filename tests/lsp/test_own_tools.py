@@ -10,7 +10,9 @@ from tests.lsp.peer import FULL, Local
 
 TOOLS = """\
 import sys
+from enum import Enum
 from typing import Literal
+from pydantic import BaseModel
 from agentloom.tools.base import tool
 
 print("Content-Length: 5\\r\\n\\r\\nnoise")
@@ -20,6 +22,21 @@ sys.stdout.flush()
 @tool("weather", "Tell the weather.")
 def weather(city: str, days: int = 1, unit: Literal["C", "F"] = "C") -> str:
     return city
+
+
+class Sky(Enum):
+    CLEAR = "clear"
+    GREY = "grey"
+
+
+class Spot(BaseModel):
+    lake: str
+    sky: Sky | None = None
+
+
+@tool("picnic", "Plan a picnic.")
+def picnic(sky: Sky, at: Spot | None = None, others: list[Spot] | None = None) -> str:
+    return ""
 """
 FLOW = "name: w\nconfig: {provider: mock, model: m, max_retries: 0}\nsteps:\n  - id: a\n    type: tool\n    "
 MODULE = "lsp_tools_of_the_test"
@@ -74,6 +91,12 @@ def test_names_and_arguments_are_checked_completed_and_explained(tmp_path: Path)
         keys = completed(FLOW + "tool_name: weather\n    tool_args:\n      ¦\n")
         assert {"city", "days", "unit"} <= set(keys)
         assert {"C", "F"} <= set(completed(FLOW + "tool_name: weather\n    tool_args: {city: Oslo, unit: ¦}\n"))
+        picnic = FLOW + "tool_name: picnic\n    tool_args: "
+        assert {"clear", "grey"} <= set(completed(picnic + "{sky: ¦}\n"))
+        (lake,) = [item for label, item in completed(picnic + "{sky: clear, at: {¦}}\n").items() if label == "lake"]
+        assert "needed" in str(peer.request("completionItem/resolve", lake)["documentation"])
+        assert {"lake", "sky"} <= set(completed(picnic + "{sky: clear, others: [{¦}]}\n"))
+        assert {"clear", "grey"} <= set(completed(picnic + "{sky: clear, others: [{lake: x, sky: ¦}]}\n"))
         asked = FLOW.replace("type: tool", "type: llm_call") + "prompt: hi\n    tools:\n      - name: ¦\n"
         assert "weather" in completed(asked)
         peer.change(uri, FLOW + "tool_name: weather\n    tool_args: {city: Oslo}\n")

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import anyio
 import jsonschema
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypedDict
 
 from agentloom.errors import ToolNotFoundError, UsageError, ValidationError
@@ -112,10 +112,11 @@ def test_typed_dictionaries_of_the_standard_library() -> None:
     def function(x: dict[str, Mixed], y: tuple[Inner, ...] = ()) -> None: ...
 
     found = tool("t")(function)
-    definitions = found.info.parameters["$defs"]
-    assert definitions["Mixed"]["required"] == ["deep"]
-    assert definitions["Inner"]["required"] == ["word"]
-    assert definitions["Inner"]["properties"]["size"] == {"type": "integer"}
+    mixed = found.info.parameters["properties"]["x"]["additionalProperties"]
+    assert mixed["required"] == ["deep"]
+    inner = mixed["properties"]["inner"]["anyOf"][0]["items"]
+    assert inner["required"] == ["word"]
+    assert inner["properties"]["size"] == {"type": "integer"}
     good = {"x": {"a": {"deep": True, "inner": [{"word": "w"}]}}}
     assert found.signature.check(good) == good
     with pytest.raises(ValidationError, match=r"^argument `x\.a\.inner\.0\.word` is missing$"):
@@ -124,13 +125,13 @@ def test_typed_dictionaries_of_the_standard_library() -> None:
 
 @pytest.mark.parametrize("hint", [Colour, Point, Person, Options, list[Person]])
 def test_types_of_ones_own(hint: Any) -> None:
-    """Models, dataclasses, typed dictionaries and enumerations keep their shape."""
+    """Models, dataclasses, typed dictionaries and enumerations keep their shape, in place: readers that know no references understand it."""
 
     def function(x: Any) -> None: ...
 
     function.__annotations__["x"] = hint
     parameters = tool("t")(function).info.parameters
-    assert "$defs" in parameters
+    assert "$" not in str(parameters)
     validator = jsonschema.Draft202012Validator(parameters)
     good = {Colour: "red", Point: {"x": 1}, Person: {"name": "Ann"}, Options: {"deep": True}}.get(
         hint, [{"name": "Ann"}]
@@ -138,6 +139,26 @@ def test_types_of_ones_own(hint: Any) -> None:
     assert validator.is_valid({"x": good})
     assert not validator.is_valid({"x": 5})
     assert not validator.is_valid({"x": good, "y": 1})
+
+
+class Tree(BaseModel):
+    name: str
+    below: list[Tree] = []
+
+
+def test_types_that_contain_themselves_keep_their_definitions() -> None:
+    """There is no other way to write them; and so does what would become large."""
+
+    def function(x: Tree) -> None: ...
+
+    parameters = tool("t")(function).info.parameters
+    assert parameters["properties"]["x"] == {"$ref": "#/$defs/Tree"}
+    assert jsonschema.Draft202012Validator(parameters).is_valid({"x": {"name": "a", "below": [{"name": "b"}]}})
+    wide: Any = Person
+    for level in range(12):
+        wide = create_model(f"Level{level}", a=(wide, ...), b=(wide, ...))
+    function.__annotations__["x"] = wide
+    assert len(str(tool("t")(function).info.parameters)) < 10_000
 
 
 def test_defaults_are_shown_and_optional() -> None:

@@ -13,7 +13,7 @@ from agentloom.ide.completion.layout import layout_of
 from agentloom.ide.completion.marks import mark_of
 from agentloom.ide.completion.where import Where
 from agentloom.ide.owners import text_of
-from agentloom.ide.prose.names import argument_words, needed_of, tool_arguments
+from agentloom.ide.prose.names import argument_at, argument_words, needed_of, tool_arguments
 from agentloom.ide.result_shapes import read_keys, written_keys
 from agentloom.ide.results import Project
 from agentloom.model.catalogue import Shape
@@ -145,14 +145,9 @@ def _schema(where: Where, path: Path) -> tuple[ToolLike, Mapping[str, Any], str]
     tool = tool_at(where)
     if tool is None or len(path) > MOST_DEPTH:
         return None
-    schema: Any = tool.parameters
-    for part in path:
-        if not isinstance(schema, Mapping):
-            return None
-        inner = schema.get("items") if isinstance(part, int) else schema.get("properties")
-        schema = inner if isinstance(part, int) else inner.get(part) if isinstance(inner, Mapping) else None
+    schema = argument_at(tool.parameters, path)
     name = next((str(part) for part in reversed(path) if isinstance(part, str)), "")
-    return (tool, schema, name) if isinstance(schema, Mapping) else None
+    return (tool, schema, name) if schema is not None else None
 
 
 def tool_at(where: Where) -> ToolLike | None:

@@ -68,11 +68,12 @@ def _argument(words: Words, document: WorkflowDocument | None) -> Prose:
     tool = document.context.tools.get(words[0]) if document is not None else None
     if tool is None:
         return ()
-    schema = tool.parameters
-    for part in words[1:-1]:
-        schema = schema["items"] if part.isdigit() else schema["properties"][part]
-    described, needed = names.tool_arguments(schema)[words[-1]], names.needed_of(schema)
-    return names.of_argument(tool.name, words[-1], described, words[-1] in needed)
+    path = [int(part) if part.isdigit() else part for part in words[1:-1]]
+    schema = names.argument_at(tool.parameters, path)
+    described = names.tool_arguments(schema).get(words[-1]) if schema is not None else None
+    if schema is None or described is None:
+        return ()
+    return names.of_argument(tool.name, words[-1], described, words[-1] in names.needed_of(schema))
 
 
 def _agent(words: Words, document: WorkflowDocument | None) -> Prose:

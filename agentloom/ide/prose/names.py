@@ -109,6 +109,29 @@ def tool_arguments(parameters: Mapping[str, Any]) -> Mapping[str, Mapping[str, A
     return dict(sorted(known.items(), key=lambda item: item[0] not in needed))
 
 
+def argument_at(parameters: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of what stands at a path in a tool's arguments; None if it isn't described."""
+    schema: Any = parameters
+    for part in path:
+        inner = schema.get("items") if isinstance(part, int) else schema.get("properties")
+        schema = inner if isinstance(part, int) else inner.get(part) if isinstance(inner, Mapping) else None
+        if not isinstance(schema, Mapping):
+            return None
+        schema = _present(schema)
+    return schema if isinstance(schema, Mapping) else None
+
+
+def _present(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a value that is there, of one that may be null."""
+    ways = schema.get("anyOf")
+    if not isinstance(ways, (list, tuple)):
+        return schema
+    left = [way for way in ways if isinstance(way, Mapping) and way.get("type") != "null"]
+    if len(left) != 1 or len(ways) != 2:
+        return schema
+    return {**{key: value for key, value in schema.items() if key != "anyOf"}, **left[0]}
+
+
 def needed_of(parameters: Mapping[str, Any]) -> frozenset[str]:
     """Return the arguments that a tool needs."""
     required = parameters.get("required")
