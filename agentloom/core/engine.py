@@ -40,7 +40,7 @@ from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.surroundings import with_secrets as discreet
 from agentloom.steps.table import BY_TYPE
 from agentloom.tools.builtin import register_builtins
-from agentloom.tools.policy import enforced
+from agentloom.tools.policy import current_policy, enforced, narrowed
 from agentloom.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
@@ -282,6 +282,7 @@ class WorkflowEngine:
         """Run a workflow, or a child of one under ``prefix``."""
         prepared, stream, limits, keeper = run.prepared, run.stream, run.limits, run.keeper
         plan = prepared.plan
+        policy = narrowed(prepared.policy, current_policy())  # a tool of a confined workflow may run another one
 
         async def run_child(op: Op, state: Mapping[str, JSON], attempt: Attempt) -> ChildResult:
             child = prepared.children[op.step.id]
@@ -311,7 +312,7 @@ class WorkflowEngine:
 
         async def perform_one(op: Op) -> StepResult:
             await hooks.before(op)
-            with enforced(prepared.policy):
+            with enforced(policy):
                 result = await perform(BY_TYPE[op.step.type], op, services, stream, limits, plan.max_retries, keeper)
             if run.secrets and result.status == "success":
                 run.secrets.learn(op.path, BY_TYPE[op.step.type].noted(result))
@@ -330,7 +331,7 @@ class WorkflowEngine:
             decisions={**keeper.decisions, **self._decisions},
             paused_since=keeper.paused_since,
             sandbox=prepared.sandbox,
-            policy=prepared.policy,
+            policy=policy,
             redact=lambda state: run.redaction.state(state, places),
             is_secret=lambda step_id: step_id in untold,
             max_retries=plan.max_retries,

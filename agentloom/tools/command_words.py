@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Sequence
+from itertools import takewhile
 
 
 def names(text: str) -> frozenset[str]:
@@ -33,8 +34,12 @@ STARTING = {
     "rg": ("--pre", "--hostname-bin"),
     "rsync": ("-e", "--rsh", "--rsy"),
     "split": ("--fi",),
+    "git": ("--upload-pack", "--receive-pack", "--extcmd", "--open-files", "--ext-diff"),
 }
 """The options with which programs start others."""
+
+LEADING = {"git": ("-c", "--config-env", "--exec-path")}
+"""The same, of options that only count before the first word that is none."""
 
 _JOINTS = ("$(", "<(", ">(", "|", ";", "&", "`", "\n", "\r", "<", ">")
 
@@ -60,7 +65,8 @@ def fault_of(command: str, commands: Collection[str], danger: Collection[str]) -
         return None
     if starts_others(name):
         return f"`{name}` starts other programs; the sandbox needs it in `danger_opt_in`, too"
-    option = first_option(words[1:], STARTING.get(name, ()))
+    leading = list(takewhile(lambda word: word.startswith("-"), words[1:]))
+    option = first_option(words[1:], STARTING.get(name, ())) or first_option(leading, LEADING.get(name, ()))
     if option is not None:
         return f"`{name}` starts other programs with `{option}`; the sandbox needs it in `danger_opt_in`, too"
     return None

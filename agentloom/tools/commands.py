@@ -100,6 +100,8 @@ def _places(name: str, arguments: list[str], folder: str) -> Iterator[_Place]:
                 climbing.append((text, written))
             elif os.path.isdir(path):
                 starts.append(path)
+            elif name == "ln":  # what a link says starts at the link
+                starts.append(os.path.dirname(path))
     # Options such as `-C` change the folder that the others start from.
     yield from (_Place(os.path.join(start, text), written, text) for start in starts[1:] for text, written in climbing)
 

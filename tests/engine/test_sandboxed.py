@@ -147,6 +147,20 @@ def test_tools_of_ones_own_can_ask_what_is_allowed() -> None:
     assert current_policy() is None
 
 
+def test_a_workflow_that_a_tool_runs_is_confined_as_the_tool_is(place: Path) -> None:
+    """A program inside the program: its workflow has no sandbox, and gets that of the step."""
+
+    async def inner() -> str | None:
+        engine = WorkflowEngine(load(flow(read("x", str(place / "b.txt")))))
+        return (await engine.run()).step_results["x"].error
+
+    registry = ToolRegistry()
+    registry.register(inner)
+    outer = flow(use("a", "inner", output="said"), config=on(readable_paths=[str(place / "in")]))
+    result = anyio.run(WorkflowEngine(load(outer), tool_registry=registry).run)
+    assert str(result.final_state["said"]).startswith("Sandbox violation (file_read)")
+
+
 def load(data: dict[str, Any]) -> Any:
     """A document of plain data."""
     from agentloom.core.loader import load_data
