@@ -67,13 +67,13 @@ class Editor {
 
   /**
    * Start an editor. `files`: texts by their names in the folder that is opened; `copy`: a folder whose files are there too;
-   * `extensions`: what is installed, the .vsix of this project unless given.
+   * `trusted`: whether the folder is trusted, without a question; `extensions`: what is installed, the .vsix of this project unless given.
    */
-  static async start({ files = {}, copy, settings = {}, size = { width: 1100, height: 700 }, scale = 1, environment = {}, extensions = [process.env.VSCODE_EXTENSION] }) {
+  static async start({ files = {}, copy, settings = {}, size = { width: 1100, height: 700 }, scale = 1, environment = {}, trusted = true, extensions = [process.env.VSCODE_EXTENSION] }) {
     const editor = new Editor();
     editor.work = fs.mkdtempSync(path.join(os.tmpdir(), 'agentloom-vscode-'));
     try {
-      await editor.#start({ files, copy, settings, size, scale, environment, extensions });
+      await editor.#start({ files, copy, settings, size, scale, environment, trusted, extensions });
     } catch (error) {
       await editor.close();
       throw error;
@@ -81,7 +81,7 @@ class Editor {
     return editor;
   }
 
-  async #start({ files, copy, settings, size, scale, environment, extensions }) {
+  async #start({ files, copy, settings, size, scale, environment, trusted, extensions }) {
     const data = path.join(this.work, 'data');
     const profile = ['--user-data-dir', data, '--extensions-dir', path.join(this.work, 'extensions')];
     this.folder = path.join(this.work, 'workflows');
@@ -100,7 +100,7 @@ class Editor {
     }
     const port = await freePort();
     const args = ['--auth', 'none', '--bind-addr', `127.0.0.1:${port}`, '--disable-telemetry', '--disable-update-check',
-      '--disable-workspace-trust', '--disable-getting-started-override', ...profile, this.folder];
+      ...(trusted ? ['--disable-workspace-trust'] : []), '--disable-getting-started-override', ...profile, this.folder];
     this.child = spawn(process.execPath, [program, ...args], { ...options, detached: true });
     this.said = '';
     await new Promise((resolve, reject) => {
@@ -126,8 +126,10 @@ class Editor {
     return file;
   }
 
+  /** The text of a file in the folder; nothing while there is none. */
   read(name) {
-    return fs.readFileSync(path.join(this.folder, name), 'utf8');
+    const file = path.join(this.folder, name);
+    return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
   }
 
   /** The lines of the editor that are in sight, as they are painted: hints and lenses are not among them. */
@@ -183,11 +185,15 @@ class Editor {
   /** Save the file at hand, and wait until what is on the disk matches a pattern; return it. */
   async saved(name, pattern) {
     await this.page.keyboard.press('Control+s');
+    await this.until(() => pattern.test(this.read(name)), () => `${name} matches ${pattern}:\n${this.read(name)}`);
+    return this.read(name);
+  }
+
+  /** Wait until something holds that the page doesn't show. `words` say what, if it never does. */
+  async until(holds, words) {
     const end = Date.now() + 45_000;
-    for (;;) {
-      const text = this.read(name);
-      if (pattern.test(text)) return text;
-      if (Date.now() > end) throw new Error(`${name} never matched ${pattern}:\n${text}`);
+    while (!holds()) {
+      if (Date.now() > end) throw new Error(`it never came true that ${typeof words === 'function' ? words() : words}`);
       await this.page.waitForTimeout(30);
     }
   }

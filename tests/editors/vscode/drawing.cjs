@@ -71,6 +71,8 @@ const files = { 'newsroom.loom.yaml': TEXT, 'parts/article.loom.yaml': ARTICLE, 
 
 scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
   const { page } = editor;
+  const refused = []; // what the page's policy kept out
+  page.on('console', (message) => /Content Security Policy/.test(message.text()) && /graph\.(js|css)|webview/.test(message.text()) && refused.push(message.text()));
   let graph = editor.graph();
   const step = (id, more = '') => graph.locator(`g.step[data-id="${id}"]${more}`);
   // The line of the cursor, also while the graph has the focus.
@@ -201,5 +203,6 @@ scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
     await graph.locator('#fit').click();
     await graph.locator('#minimap.needless').waitFor({ state: 'attached' });
     assert.ok((await zoom()) < 60);
+    assert.deepEqual(refused, []);
   });
 });

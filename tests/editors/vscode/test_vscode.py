@@ -70,3 +70,8 @@ def test_the_graph(play: Callable[..., None]) -> None:
 def test_running(play: Callable[..., None]) -> None:
     """A run is started by its lens, watched in the status bar and the graph, cancelled, resumed, approved; its result is read and compared."""
     play("running")
+
+
+def test_a_folder_from_a_stranger(play: Callable[..., None]) -> None:
+    """Where the workspace isn't trusted, workflows are checked; no program, module or workflow of it is started."""
+    play("trusting")
