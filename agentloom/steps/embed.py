@@ -91,7 +91,8 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
 def _texts(op: Op, step: EmbedStep) -> Sequence[str]:
     found: JSON = get(op.inputs, path_of(step.inputs))
     if found is MISSING:
-        raise StepError(f"`inputs: {step.inputs}` names nothing in the state")
+        cure = "; leave out `state.`" if path_of(step.inputs)[0] == "state" else ""
+        raise StepError(f"`inputs: {step.inputs}` names nothing in the state{cure}")
     if isinstance(found, str):
         return [found]
     if not isinstance(found, list):

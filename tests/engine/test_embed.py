@@ -153,6 +153,12 @@ def test_inputs_that_are_no_texts(state: dict[str, Any], says: str) -> None:
     assert (provider.requests, step.attempts) == ([], 1)
 
 
+def test_a_path_that_begins_with_state_is_told_the_cure() -> None:
+    """Paths of `inputs` begin below the state, as those of `output` do."""
+    step = run(flow(embed(inputs="{state.docs}"), state={"docs": ["a"]}), Vectors()).step_results["e"]
+    assert step.error == "`inputs: {state.docs}` names nothing in the state; leave out `state.`"
+
+
 def test_a_provider_without_embeddings_is_passed_over() -> None:
     """EM-2: its breaker stays closed; without any other provider the failure is permanent."""
     plain = Script()

@@ -10,7 +10,7 @@ from agentloom.analysis.dataflow.tables import bits
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.rules.reading import Doubtful, doubtful, files_below, listing, walk
 from agentloom.analysis.rules.spaced import spaced
-from agentloom.analysis.rules.twice import state_twice
+from agentloom.analysis.rules.twice import conversations_twice, state_twice
 from agentloom.analysis.rules.waiting import wait_for
 from agentloom.diagnostics import Edit, Finding, Fix, Related, Severity
 from agentloom.language.paths import Part, format_path, get, is_name
@@ -57,6 +57,7 @@ def unknown_state_key(document: WorkflowDocument) -> Iterator[Finding]:
             yield _unknown(one, depth, near)
     if undeclared:
         yield _undeclared(document, undeclared)
+    yield from conversations_twice(document)
     for flow, step, reads in files_below(document, "never", isolated=True):
         yield _file_not_handed(flow, step, reads)
 
