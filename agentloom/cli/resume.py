@@ -14,6 +14,9 @@ from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, money
 from agentloom.cli.stores import checkpointer_of, find_run
 from agentloom.errors import UsageError, WorkflowError
 
+MOST_NAMES = 20
+"""How many redacted values a warning names."""
+
 
 @click.command()
 @click.argument("run_id", metavar="RUN")
@@ -103,7 +106,8 @@ def _tell_redacted(names: list[str]) -> None:
         (lost, "a step without `output` gave it, and it can't be given again"),
     ):
         if found:
-            listed = ", ".join(f"`{name}`" for name in found)
+            listed = ", ".join(f"`{name}`" for name in found[:MOST_NAMES])
+            listed += f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
             print(f"warning: {listed} came back redacted; {cure}", file=sys.stderr)
 
 

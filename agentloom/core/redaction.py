@@ -67,20 +67,8 @@ class Redaction:
                     yield f"{STEPS}.{name}.output.{pattern[len(begin) :]}"
 
     def secret_keys(self, state: Mapping[str, JSON]) -> list[str]:
-        """Return the dotted paths of the values in a state that are sentinels already."""
-        found: list[str] = []
-        todo: list[tuple[str, JSON]] = [
-            (str(key), value) for key, value in reversed(list(state.items())) if key != STEPS
-        ]
-        while todo:
-            name, value = todo.pop()
-            if is_sentinel(value):
-                found.append(name)
-            elif isinstance(value, Mapping):
-                todo.extend((f"{name}.{key}", item) for key, item in reversed(list(value.items())))
-            elif isinstance(value, list):
-                todo.extend((f"{name}[{at}]", item) for at, item in reversed(list(enumerate(value))))
-        return found
+        """Return the dotted paths of the values in a state that are sentinels already; a mapping or list of nothing else has one."""
+        return [name for key, value in state.items() if key != STEPS for name in _names(str(key), value)[0]]
 
     def _step(self, entry: JSON, path: Sequence[Part] | None) -> JSON:
         if not isinstance(entry, Mapping):
@@ -103,6 +91,22 @@ class Redaction:
     def _is_secret(self, path: list[str]) -> bool:
         dotted = ".".join(path)
         return any(fnmatchcase(path[-1], pattern) or fnmatchcase(dotted, pattern) for pattern in self.patterns)
+
+
+def _names(name: str, value: JSON) -> tuple[list[str], bool]:
+    """Return the paths of the sentinels in a value that is called ``name``, and whether there is anything else in it."""
+    if is_sentinel(value):
+        return [name], False
+    if isinstance(value, Mapping):
+        below = [_names(f"{name}.{key}", item) for key, item in value.items()]
+    elif isinstance(value, list):
+        below = [_names(f"{name}[{at}]", item) for at, item in enumerate(value)]
+    else:
+        return [], True
+    found = [each for names, _ in below for each in names]
+    others = any(more for _, more in below)
+    whole = not others and (isinstance(value, list) or len(found) > 1)
+    return [name] if found and whole else found, others
 
 
 def redaction_of(

@@ -55,9 +55,17 @@ def _hashed_message(message: Message, request: Request, secrets: Secrets) -> dic
     if message.role == "assistant":
         content = secrets.reply(request.step_id, content, request.reply_format is not None)
     data["content"] = _hashed(content, secrets)
+    if message.role == "tool" and message.name is not None:
+        data["name"] = without_secret_name(message.name, request, secrets)
     for call in data.get("tool_calls", ()):
+        call["name"] = without_secret_name(call["name"], request, secrets)
         call["arguments"] = secrets.value(call["arguments"])
     return data
+
+
+def without_secret_name(name: str, request: Request, secrets: Secrets) -> str:
+    """Return the name of a tool that a model called, without secrets; those of the request's own tools stay as they are."""
+    return name if any(tool.name == name for tool in request.tools) else secrets.text(name)
 
 
 def _hashed(text: str, secrets: Secrets) -> str:

@@ -21,7 +21,7 @@ from agentloom.providers.base import (
     Response,
     Usage,
 )
-from agentloom.providers.hashes import download_key, request_hash
+from agentloom.providers.hashes import download_key, request_hash, without_secret_name
 from agentloom.providers.recording_file import News, RecordingFile
 from agentloom.providers.surroundings import AttemptId, current_attempt, current_secrets
 
@@ -211,6 +211,7 @@ def _entry(request: Request, response: Response, chunks: list[str], took: float)
         entry["tool_calls"] = [
             {
                 **call.to_dict(),
+                "name": without_secret_name(call.name, request, secrets),
                 "arguments": secrets.value(dict(call.arguments)),
                 **({"fault": secrets.text(call.fault)} if call.fault else {}),
             }

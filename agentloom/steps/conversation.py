@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
+from agentloom.core.redaction import is_sentinel
 from agentloom.core.results import JSON
 from agentloom.errors import StepError
 from agentloom.language.paths import MISSING
@@ -48,6 +49,8 @@ def read_conversation(value: JSON, where: str) -> Conversation:
     """Return the conversation that a value of the state is; ``where`` is its path. Raises ``StepError``, permanent, for one that is none."""
     if value is MISSING or value is None:
         return Conversation()
+    if _is_redacted(value):
+        raise StepError(f"conversation `{where}` is redacted; give it again with `--state`")
     if isinstance(value, list):
         return Conversation(_messages(value, where))
     if not isinstance(value, Mapping):
@@ -95,6 +98,18 @@ def sent(turns: Iterable[Turn]) -> list[Message]:
 def leading_system(messages: Sequence[Turn]) -> int:
     """Return how many system messages a conversation begins with: those are never trimmed."""
     return next((at for at, message in enumerate(messages) if message["role"] != "system"), len(messages))
+
+
+def _is_redacted(value: JSON) -> bool:
+    """Tell whether a conversation came back redacted as a whole, as a secret one does from a checkpoint: of its texts alone it may."""
+    if not isinstance(value, Mapping):
+        return is_sentinel(value) or (isinstance(value, list) and any(map(_has_no_role, value)))
+    shape = (value.get("token_budget"), value.get("trim_policy"), value.get("messages"))
+    return any(map(is_sentinel, shape)) or (isinstance(shape[2], list) and any(map(_has_no_role, shape[2])))
+
+
+def _has_no_role(message: JSON) -> bool:
+    return is_sentinel(message["role"] if isinstance(message, Mapping) and "role" in message else message)
 
 
 def _messages(value: JSON, where: str) -> tuple[Turn, ...]:

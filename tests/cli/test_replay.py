@@ -434,7 +434,7 @@ def test_case_a_tool_loop_takes_the_same_turns(
 
 
 def test_secret_parts_of_structured_replies_and_tool_calls(tmp_path: Path, call: Call_) -> None:
-    """The secret key inside of JSON, and in the arguments of a call; the rest stays, and the replay goes the same way."""
+    """The secret key inside of JSON, in the arguments of a call, and in a name that no tool has; the rest stays, and the replay goes the same way."""
     (tmp_path / "flow.loom.yaml").write_text(
         """\
 name: secrets
@@ -451,7 +451,11 @@ steps:
         encoding="utf-8",
     )
     write = Call("a", "file_write", json.dumps({"path": "x.txt", "content": "private words"}))
-    says = (Say('{"pin": "0123-4567", "n": 3}'), Say("", (write,)), Say("Your pin is 0123-4567."))
+    says = (
+        Say('{"pin": "0123-4567", "n": 3}'),
+        Say("", (write, Call("b", "no-0123-4567", "{}"))),
+        Say("Your pin is 0123-4567."),
+    )
     with WireServer(says=says) as server:
         first = call(
             "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"), "--record-tools",

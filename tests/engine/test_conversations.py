@@ -11,6 +11,7 @@ import pytest
 
 from agentloom.checkpointing.files import FileCheckpointer
 from agentloom.core.keeping.runs import load_run
+from agentloom.core.redaction import sentinel
 from agentloom.errors import ProviderError, RecordingMismatchError
 from agentloom.providers.base import Request, ToolCall
 from agentloom.steps.conversation import read_conversation
@@ -172,6 +173,15 @@ def test_an_unusable_conversation_fails_the_step_for_good(value: Any, why: str) 
     assert world.result.step_results["s"].error_classification == "permanent"
     assert world.provider.requests == []
     assert world.result.final_state["chat"] == value
+
+
+@pytest.mark.parametrize("value", [{"messages": [user("x"), bot("y")]}, [user("x")], {"token_budget": 5}, "text"])
+def test_a_conversation_that_came_back_redacted_is_told_as_that(value: Any) -> None:
+    """RD-4: a resume has of a secret conversation what stands for it; the step says how to go on. Texts alone may be redacted."""
+    world = talk(sentinel(value))
+    assert world.errors["s"] == "conversation `chat` is redacted; give it again with `--state`"
+    assert world.provider.requests == []
+    assert talk([user(str(sentinel("x")))]).result.status == "success"
 
 
 def test_the_system_prompt_is_added_once() -> None:

@@ -150,6 +150,19 @@ def test_keys_that_came_back_redacted_are_found() -> None:
     assert not is_sentinel("<REDACTED")
 
 
+def test_what_is_redacted_as_a_whole_has_one_name() -> None:
+    """RD-4: a thousand vectors, or a conversation, are one key to give again; beside other values each secret has its own name."""
+    state = {
+        "vectors": [[mark("1"), mark("2")]] * 1000,
+        "talk": {"messages": [{"role": mark("user"), "content": mark("x")}], "metadata": {}, "summary": mark("")},
+        "user": {"token": mark("x")},
+        "people": [{"name": "Ann", "pin": mark("1")}, {"name": "Ben", "pin": mark("2")}],
+        "empty": [{}],
+    }
+    names = ["vectors", "talk", "user.token", "people[0].pin", "people[1].pin"]
+    assert Redaction().secret_keys(state) == names
+
+
 @pytest.mark.parametrize("inside", [False, True])
 def test_events_tell_no_secrets(inside: bool) -> None:
     """RD-3: a file of events is kept longer than a run lasts. A reply that is a secret isn't told piece by piece either."""
