@@ -171,6 +171,8 @@ def words_for(schema: Mapping[str, Any], detail: Mapping[str, Any] | None = None
     if detail is not None and not isinstance(kind, str):
         kind = next((known for word, known in _KIND_OF_ERROR.items() if detail["type"].startswith(word)), None)
     words = _WORDS.get(kind, "a different value") if isinstance(kind, str) else "a different value"
+    if "minimum" in schema and "maximum" in schema:
+        return f"{words} from {schema['minimum']} to {schema['maximum']}"
     for key, word in (
         ("minimum", "from {} up"),
         ("exclusiveMinimum", "above {}"),

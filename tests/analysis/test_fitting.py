@@ -112,7 +112,7 @@ def told(function: Callable[..., Any], args: str) -> list[str]:
         (lists, "{a: 1}", "`a` of `lists` is a list or null, not a whole number"),
         (choices, "{a: xx}", "`a` of `choices` is one of `x`, `y`, not `xx`"),
         (choices, "{b: 3}", "`b` of `choices` is one of `red`, `blue`, not a whole number"),
-        (bounds, "{a: 7}", "`a` of `bounds` is a whole number from 2 up up to 5, not 7"),
+        (bounds, "{a: 7}", "`a` of `bounds` is a whole number from 2 to 5, not 7"),
         (bounds, "{b: 0}", "`b` of `bounds` is a number above 0, not 0"),
         (texts, "{b: 1}", "`texts` takes no `b`; it takes `a`"),
     ],
