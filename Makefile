@@ -36,7 +36,7 @@ lint: $(VENV)/.dev ## format check and lint
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-pytest: $(VENV)/.dev $(NODE)/.package-lock.json editors ## the tests, generated files and documents included
+pytest: $(VENV)/.dev $(NODE)/.package-lock.json $(EXTENSION)/agentloom.vsix editors ## the tests, generated files and documents included
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
@@ -103,6 +103,9 @@ $(NODE)/.package-lock.json: tests/schema/node/package-lock.json
 	@command -v npm >/dev/null || { echo "the schema tests drive a real yaml-language-server; install Node.js 18 or newer with npm" >&2; exit 1; }
 	@npm ci --prefix tests/schema/node --silent --no-audit --no-fund
 	@touch $@
+
+$(EXTENSION)/agentloom.vsix: $(EXTENSION)/node_modules/.package-lock.json $(wildcard $(addprefix $(EXTENSION)/,src/*.* src/*/*.* media/* walkthrough/* *.json *.mjs *.md))
+	@cd $(EXTENSION) && npm run --silent package >/dev/null
 
 $(EXTENSION)/node_modules/.package-lock.json: $(EXTENSION)/package-lock.json
 	@command -v npm >/dev/null || { echo "the extension for VS Code is built with Node.js 20 or newer and npm" >&2; exit 1; }

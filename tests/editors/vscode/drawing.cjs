@@ -164,10 +164,10 @@ scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
   await act('it is saved as SVG', async () => {
     await graph.locator('#export').click();
     const input = page.locator('.quick-input-widget input').first();
-    await input.waitFor();
-    await page.keyboard.press('Control+a');
-    const target = path.join(editor.folder, 'newsroom.svg');
-    await page.keyboard.type(target);
+    const target = path.join(editor.folder, 'newsroom.svg'); // what is proposed
+    await input.and(page.locator(':focus')).waitFor();
+    await page.waitForFunction((name) => document.querySelector('.quick-input-widget input').value === name, target);
+    await page.locator('.quick-input-list .monaco-list-row').getByText('parts').first().waitFor();
     await page.keyboard.press('Enter');
     await page.locator('.notification-toast').getByText('Saved newsroom.svg').waitFor();
     const svg = fs.readFileSync(target, 'utf8');
