@@ -30,6 +30,9 @@ from agentloom.records import record
 MAX_REPLY_BYTES = 32 * 1024 * 1024
 """The largest reply that is read, after decompression; far above any model's, and a bound on what a broken server can cost."""
 
+CODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
+"""How an answer may be compressed, and only once."""
+
 MAX_ERROR_BYTES = 64 * 1024
 MAX_ERROR_CHARACTERS = 500
 """How much of an error's body is read, and how much of it is shown."""
@@ -102,7 +105,9 @@ class HttpClient:
         self._key = key
         self._timeout = timeout
         self._max_bytes = max_bytes
-        self._connections = Connections({"User-Agent": f"agentloom/{__version__}", **(headers or {})}, timeout)
+        self._connections = Connections(
+            {"User-Agent": f"agentloom/{__version__}", "Accept-Encoding": "gzip, deflate", **(headers or {})}, timeout
+        )
 
     async def post(
         self, url: str, payload: Mapping[str, Any], headers: Mapping[str, str] | None = None
@@ -198,6 +203,10 @@ class HttpClient:
                 response = await lane.client.send(request, stream=True)
             except tuple(FAILURES) as error:
                 raise self._failed(error, url) from error
+            codings = [name.strip().lower() for name in response.headers.get("content-encoding", "").split(",")]
+            if len(codings) > 1 or codings[0] not in CODINGS:
+                # Packed twice, a few kilobytes can hold more than any memory before the first of them is counted.
+                raise self.error(f"the answer is compressed in a way that isn't read: {self.shown(', '.join(codings))}")
             if not response.is_success:
                 raise await self._refused(response)
             yield response

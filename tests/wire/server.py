@@ -197,6 +197,15 @@ async def gzipped(exchange: Exchange) -> None:
     await exchange.end()
 
 
+async def nested_gzip(exchange: Exchange) -> None:
+    """Compress zeros three times: some hundred bytes that hold gigabytes, were they all unpacked."""
+    packed = gzip.compress(gzip.compress(gzip.compress(bytes(64 * 1024 * 1024))))
+    kind = exchange.server.format.stream_type if exchange.streams else "application/json"
+    exchange.head(200, {"Content-Type": kind, "Content-Encoding": "gzip, gzip, gzip"})
+    await exchange.send(packed)
+    await exchange.end()
+
+
 async def bad_gzip(exchange: Exchange) -> None:
     """Say gzip and send something else."""
     await exchange.whole(200, b"this is no gzip", **{"Content-Encoding": "gzip"})
@@ -416,6 +425,7 @@ MODES: Mapping[str, Mode] = {
     "bytewise": bytewise,
     "gzip": gzipped,
     "bad-gzip": bad_gzip,
+    "nested-gzip": nested_gzip,
     "odd-stream": odd_stream,
     "no-done": no_done,
     "cut-event": cut_event,
