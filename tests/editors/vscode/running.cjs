@@ -37,9 +37,11 @@ function recording(patience, draft = 'A draft worth reading') {
   return JSON.stringify({ _version: 2, draft: reply(draft, 120), check: reply('Quite good', patience), send: reply('It is out', 60) });
 }
 
-const files = { 'publish.loom.yaml': TEXT, 'recordings/publish.json': recording(600_000) };
+const REAL = 'name: real\nconfig:\n  provider: openai\nsteps:\n  - id: ask\n    type: llm_call\n    prompt: Hello\n';
+const BROKEN = 'name: broken\nconfig:\n  provider: mock\nsteps:\n  - id: load\n    type: tool\n    tool_name: file_read\n    tool_args: { path: nothing-here.txt }\n    retry: { max_retries: 0 }\n';
+const files = { 'real.loom.yaml': REAL, 'broken.loom.yaml': BROKEN, 'publish.loom.yaml': TEXT, 'recordings/publish.json': recording(600_000) };
 
-scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
+scenario({ files, environment: { OPENAI_API_KEY: '' }, size: { width: 1400, height: 800 } }, async (editor, act) => {
   const { page } = editor;
   const lens = (words) => page.locator('.codelens-decoration a').filter({ hasText: words }).first();
   const status = page.locator('.statusbar-item[id="agentloom.agentloom.agentloom"]');
@@ -117,5 +119,28 @@ scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
     const diff = page.locator('.monaco-diff-editor');
     await diff.locator('.original').getByText('A draft worth reading').first().waitFor();
     await diff.locator('.modified').getByText('Another draft').first().waitFor();
+  });
+
+  await act('a missing key is named, and the mock offered', async () => {
+    await editor.open('real.loom.yaml');
+    await lens(/^▶ Run$/).click();
+    const toast = page.locator('.notification-toast').filter({ hasText: 'OPENAI_API_KEY' });
+    await toast.first().waitFor();
+    await toast.getByText(/mock/i).last().click();
+    await hints(/✓/).waitFor();
+  });
+
+  await act('a step that failed says why, until it is edited', async () => {
+    await editor.open('broken.loom.yaml');
+    await lens('Run with mock').click();
+    await page.locator('.squiggly-error').first().waitFor();
+    await hints(/✗.failed/).waitFor();
+    await editor.goTo(5, 10);
+    await editor.command('Show or Focus Hover');
+    await page.locator('.monaco-hover').getByText(/nothing-here\.txt/).first().waitFor();
+    await page.keyboard.press('Escape');
+    await editor.goTo(8, 30);
+    await page.keyboard.type('x');
+    await page.locator('.squiggly-error').first().waitFor({ state: 'detached' });
   });
 });

@@ -32,7 +32,7 @@ export function middleware(source: RunsSource, show: (runId: string, folder?: st
 
 /** The sign of resuming is missing in many fonts; VS Code has one of its own. */
 function withIcon(lens: vscode.CodeLens): vscode.CodeLens {
-  if (lens.command !== undefined) lens.command = { ...lens.command, title: lens.command.title.replace(/^⏵ /, '$(debug-continue) ') };
+  if (lens.command !== undefined) lens.command = { ...lens.command, title: lens.command.title.replace(/^⏵ /, '$(debug-continue)\u00a0') };
   return lens;
 }
 
