@@ -351,3 +351,18 @@ def _work(steps: int) -> int:
 def test_large_selections_cost_what_they_hold() -> None:
     """Everything selected in a long workflow: twice the steps are twice the work, not four times."""
     assert _work(200) < 2.6 * _work(100)
+
+
+CONVERSATION = """name: t
+config: {provider: mock, model: m}
+steps:
+  - {id: a, type: llm_call, conversation: chat, prompt: hi}
+  - {id: b, type: llm_call, depends_on: [a], conversation: chat, prompt: and}
+"""
+
+
+def test_a_conversation_stays_in_one_place() -> None:
+    """Who goes on with it reads and writes it: moved apart, one half of it would be lost. Both together move."""
+    with pytest.raises(Refusal, match="`b` goes on with `chat`, which would stand elsewhere; choose it as well"):
+        extract(check(CONVERSATION), ["a"], False)
+    assert extract(check(CONVERSATION), ["a", "b"], False)

@@ -71,6 +71,11 @@ def _take(selection: Selection, interface: Interface, read: Access) -> None:
         return
     if read.occurrence is None:
         raise Refusal(f"`{text}` is read by what `{read.step}` runs, and would stand elsewhere")
+    if any(
+        write.step == read.step and write.parts == read.parts for write in selection.accesses.overlapping(read.parts)
+    ):
+        # Moved to where it stands now, its own write would move too, away from those who read that.
+        raise Refusal(f"`{read.step}` goes on with `{text}`, which would stand elsewhere; choose it as well")
     # Parts that others wrote earlier are in the child's copy; what they write later wouldn't be.
     late = [name for name in theirs if not all(selection.graph.is_upstream(name, own) for own in ours)]
     if seen.racing or late:

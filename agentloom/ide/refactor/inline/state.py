@@ -41,10 +41,14 @@ class Moves:
     call: Call
     changes: dict[str, list[Change]] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
+    _read_at: dict[tuple[str, int], Parts | None] = field(default_factory=dict)
 
     def place_write(self, write: Access) -> None:
         """Note where a write goes."""
         place = self.call.places[write.parts[0]]
+        # A conversation is read and written by one field.
+        if write.occurrence is not None and self._read_at.get((write.step, id(write.occurrence.node)), place) != place:
+            raise _apart(write.step)
         if write.occurrence is not None and place != (write.parts[0],):
             self._change(write.step, moved_path(write.occurrence, 1, place))
 
@@ -67,6 +71,8 @@ class Moves:
             raise Refusal(f"`{read.step}` of the child reads `{key}` both as it was and as other steps write it")
         else:
             place = self._base(read, key)
+        if read.occurrence is not None:
+            self._read_at[read.step, id(read.occurrence.node)] = place
         if place is None or place == (key,):
             return
         if read.occurrence is None:
@@ -140,8 +146,12 @@ class Moves:
     def _change(self, step: str, change: Change) -> None:
         kept = self.changes.setdefault(step, [])
         if any(other.node is change.node and other.inside == change.inside and other != change for other in kept):
-            raise Refusal(f"step `{step}` of the child reads and writes one key, which would stand in two places")
+            raise _apart(step)
         kept.append(change)
+
+
+def _apart(step: str) -> Refusal:
+    return Refusal(f"step `{step}` of the child reads and writes one key, which would stand in two places")
 
 
 def _paths_in(value: str) -> Iterator[Parts]:
