@@ -67,7 +67,12 @@ const MANY = [
   }),
 ].join('\n').replace(/\[(s\d+), \1\]/g, '[$1]');
 
-const files = { 'newsroom.loom.yaml': TEXT, 'parts/article.loom.yaml': ARTICLE, 'many.loom.yaml': MANY };
+const WIDE = ['WWWWWMMMMMWWWWW', 'stakeholder_note', 'status_page'].reduce(
+  (text, id, at, all) => `${text}  - id: ${id}\n    type: llm_call\n    prompt: Hello\n${at ? `    depends_on: [${all[at - 1]}]\n` : ''}`,
+  'name: wide\nconfig:\n  provider: mock\nsteps:\n',
+);
+
+const files = { 'newsroom.loom.yaml': TEXT, 'parts/article.loom.yaml': ARTICLE, 'many.loom.yaml': MANY, 'wide.loom.yaml': WIDE };
 
 scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
   const { page } = editor;
@@ -204,5 +209,24 @@ scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
     await graph.locator('#minimap.needless').waitFor({ state: 'attached' });
     assert.ok((await zoom()) < 60);
     assert.deepEqual(refused, []);
+  });
+
+  await act('names keep to their boxes, however far away', async () => {
+    await page.keyboard.press('Escape');
+    await editor.open('wide.loom.yaml');
+    await editor.lines().getByText('layer 1').first().waitFor();
+    await editor.command('agentloom: Show Graph');
+    await page.locator('.tab').getByText('Graph: wide').waitFor();
+    graph = page.frameLocator('iframe.webview:visible').last().frameLocator('#active-frame');
+    await step('stakeholder_note').waitFor();
+    const outside = () => graph.locator('g.step').evaluateAll((steps) => steps.filter((one) => {
+      const frame = one.querySelector('.box').getBoundingClientRect();
+      return [...one.querySelectorAll('.name, .detail')].map((words) => words.getBoundingClientRect())
+        .some(({ width, left, right }) => width > 0 && (left < frame.left || right > frame.right));
+    }).map((one) => one.dataset.id));
+    for (let level = await zoom(); level > 30; level = await zoom()) {
+      assert.deepEqual(await outside(), [], `at ${level} %`);
+      await graph.locator('#out').click();
+    }
   });
 });

@@ -6,6 +6,10 @@ import { caption, type Going } from './progress';
 const NAMESPACE = 'http://www.w3.org/2000/svg';
 const MOST = { name: 34, detail: 44, label: 40 };
 
+/** The fonts of graph.css at full size, and the room that words leave on each side of a box. */
+const FONTS = { name: '600 13px', detail: '11px', label: '11px' };
+const MARGIN = { name: 5, detail: 5, label: 4 };
+
 type Attributes = Readonly<Record<string, string | number>>;
 
 export function element<K extends keyof SVGElementTagNameMap>(name: K, attributes: Attributes, ...children: (Node | string)[]): SVGElementTagNameMap[K] {
@@ -47,12 +51,12 @@ function label(edge: GraphEdge): SVGElement[] {
   if (edge.label_at === undefined) return [];
   const [x, y] = edge.label_at;
   const shown = cut(edge.label, MOST.label);
-  const width = shown.length * 6.1 + 8;
+  const width = Math.min(shown.length * 6.1 + 12, widthOf(shown, 'label') + 2 * MARGIN.label);
   return [
     element('g', { class: 'label' },
       element('title', {}, edge.label),
       element('rect', { x: x - width / 2, y: y - 9, width, height: 18, rx: 4 }),
-      element('text', { x, y: y + 4 }, shown)),
+      words('label', shown, x, y + 4, width)),
   ];
 }
 
@@ -60,17 +64,34 @@ function label(edge: GraphEdge): SVGElement[] {
 function box(node: GraphNode, path: string, beside: boolean): SVGElement {
   const middle = node.x + node.width / 2;
   const opens = node.child !== undefined || node.childUri !== undefined;
+  const slant = node.type === 'router' ? 8 : 0;
   const classes = ['step', node.type, node.critical ? 'critical' : '', opens ? 'opens' : ''].filter(Boolean).join(' ');
   return element('g', { class: classes, 'data-id': node.id, 'data-path': path, role: 'button', tabindex: -1 },
     element('title', {}, `${node.id} (${node.type})${node.detail === node.type ? '' : `\n${node.detail}`}${opens ? '\nDouble-click opens the workflow inside' : ''}`),
     ...shape(node),
-    element('text', { class: 'name', x: middle, y: node.y + 19 }, cut(node.id, MOST.name)),
-    element('text', { class: 'detail', x: middle, y: node.y + 34 }, cut(node.detail || node.type, MOST.detail)),
+    words('name', cut(node.id, MOST.name), middle, node.y + 19, node.width - slant),
+    words('detail', cut(node.detail || node.type, MOST.detail), middle, node.y + 34, node.width - slant),
     element('g', { class: 'mark', transform: `translate(${node.x + node.width} ${node.y})` }),
     element('g', { class: 'going', transform: `translate(${node.x} ${node.y})` }),
     element('text', { class: beside ? 'caption beside' : 'caption', x: beside ? middle + 7 : middle, y: node.y + node.height + 12 }),
     ...(opens ? [element('g', { class: 'enter', transform: `translate(${node.x + node.width - 2} ${node.y + node.height - 2})` }, element('circle', { r: 8 }), element('path', { d: 'M-4 0H4M0 -4V4' }))] : []),
   );
+}
+
+/** A line with a place to keep to. `--room` tells graph.css how many times its size would fit: places are measured for common letters, and others may be wider. */
+function words(kind: keyof typeof FONTS, shown: string, x: number, y: number, width: number): SVGElement {
+  const made = element('text', { class: kind, x, y }, shown);
+  made.style.setProperty('--room', (Math.max(1, width - 2 * MARGIN[kind]) / Math.max(1, widthOf(shown, kind))).toFixed(3));
+  return made;
+}
+
+const ruler = document.createElement('canvas').getContext('2d');
+
+/** How many pixels wide a text is in the font of the editor. */
+function widthOf(text: string, kind: keyof typeof FONTS): number {
+  if (ruler === null) return 0;
+  ruler.font = `${FONTS[kind]} ${getComputedStyle(document.documentElement).getPropertyValue('--vscode-font-family') || 'sans-serif'}`;
+  return ruler.measureText(text).width;
 }
 
 function shape(node: GraphNode): SVGElement[] {
