@@ -225,7 +225,7 @@ local function run_hints()
   for _, hint in ipairs(vim.lsp.inlay_hint.get({ bufnr = 0 })) do
     local label = hint.inlay_hint.label
     label = type(label) == 'string' and label or label[1].value
-    for _, mark in ipairs({ '✓', '✗', '…', '⏸', '–' }) do
+    for _, mark in ipairs({ '✓', '✗', '…', '‖', '–' }) do
       if vim.startswith(label, mark) then table.insert(found, label) end
     end
   end
@@ -275,7 +275,7 @@ end
 function acts.resume()
   assert(io.open('go', 'w')):close()
   run_lens('⏵ Resume')
-  report.paused = until_hint(3, '⏸')
+  report.paused = until_hint(3, '‖')
   report['lenses at the gate'] = until_lens(3, '✓')
 end
 

@@ -160,7 +160,7 @@ def test_a_slow_run_is_cancelled_and_resumed(runs: dict[str, Any]) -> None:
     """By lenses, too: what was done stays done, what was cut off comes again, and a gate is approved."""
     assert [hint.split()[0] for hint in runs["cancelled"]] == ["✓", "✗"]
     assert runs["lenses after cancel"][2].startswith("⏵ Resume ")
-    assert [hint.split()[0] for hint in runs["paused"]] == ["✓", "✓", "⏸"]
+    assert [hint.split()[0] for hint in runs["paused"]] == ["✓", "✓", "‖"]
     assert runs["lenses at the gate"][2].startswith("✓ Approve ")
     assert [hint.split()[0] for hint in runs["done"]] == ["✓"] * 4
     assert runs["lenses when done"] == ["▶ Run", "▶ Run with mock"]

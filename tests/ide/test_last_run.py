@@ -58,7 +58,7 @@ def hover(run: LastRun, words: str, text: str = TEXT) -> str:
         (StepRun("a", "failed"), "✗ failed"),
         (StepRun("a", "timeout", duration=30), "✗ out of time after 30 s"),
         (StepRun("a", "skipped"), "– skipped"),
-        (StepRun("a", "paused"), "⏸ waits"),
+        (StepRun("a", "paused"), "‖ waits"),
         (StepRun("a", "running"), "… running"),
         (StepRun("a", "cancelled"), "✗ cancelled"),
         (StepRun("a", "interrupted"), "✗ interrupted"),

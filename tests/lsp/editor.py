@@ -149,7 +149,7 @@ class Editing(Peer):
     def hints(self, uri: str) -> list[str]:
         """Return the hints that tell of runs."""
         found = self.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": EVERYTHING})
-        return [hint["label"] for hint in found if hint["label"][0] in "✓✗–⏸…"]
+        return [hint["label"] for hint in found if hint["label"][0] in "✓✗–‖…"]
 
     def hover(self, uri: str, line: int, character: int) -> str:
         """Return what is said about a place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from tests.lsp.peer import FULL, Local
@@ -34,6 +35,8 @@ def test_places_and_words() -> None:
         assert layer["tooltip"] == {"kind": "markdown", "value": "Layer 1 of 1: it starts at once, alone."}
         assert (model["label"], attempts["label"]) == ("gpt-4o-mini (openai)", "up to 2 attempts, 2.5 s of waits")
         assert layer["paddingLeft"] is True
+        together = [hint["position"] == after["position"] for hint, after in pairwise([layer, model, attempts])]
+        assert [layer["paddingRight"], model["paddingRight"], attempts["paddingRight"]] == [*together, False]
         assert ask(peer, "file:///unknown.yaml") is None
         assert peer.leave() == 0
 

@@ -20,7 +20,8 @@ _WORDS = {
     "cancelled": "was cancelled",
     "interrupted": "was interrupted",
 }
-_MARKS = {"success": "✓", "skipped": "–", "paused": "⏸", "running": "…"}
+# Signs that plain fonts have, too.
+_MARKS = {"success": "✓", "skipped": "–", "paused": "‖", "running": "…"}
 _SHORT = 60
 """Characters of a value that stand in a sentence."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from lsprotocol import types
@@ -29,14 +30,18 @@ async def inlay_hint(session: Session, params: types.InlayHintParams) -> list[di
     span = places.span(Position(start.line, start.character), Position(end.line, end.character))
 
     def work() -> list[dict[str, Any]]:
+        found = hints(document, span, kinds, session.project, last)
+        # Two at one place stand apart from each other as the first does from the text.
+        followed = {at for at, (one, after) in enumerate(pairwise(found)) if one.offset == after.offset}
         return [
             {
                 "position": places.position(hint.offset)._asdict(),
                 "label": hint.label,
                 "tooltip": content(hint.tooltip, markdown),
                 "paddingLeft": True,
+                "paddingRight": at in followed,
             }
-            for hint in hints(document, span, kinds, session.project, last)
+            for at, hint in enumerate(found)
         ]
 
     return await session.worker.submit(work)

@@ -32,7 +32,7 @@ function stateOf(run: RunDetails): [string, unknown][] {
   return Object.entries(run.state).filter(([key]) => key !== 'steps');
 }
 
-const MARKS: Readonly<Record<string, string>> = { success: '✓', failed: '✗', timeout: '✗', budget_exceeded: '✗', skipped: '–', paused: '⏸', running: '▶' };
+const MARKS: Readonly<Record<string, string>> = { success: '✓', failed: '✗', timeout: '✗', budget_exceeded: '✗', skipped: '–', paused: '‖', running: '▶' };
 
 function row(path: string, result: StepResult): string {
   const skipped = result.status === 'skipped';
