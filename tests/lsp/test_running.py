@@ -160,7 +160,7 @@ def test_a_gate(editor: Editor, name: str, title: str, verdict: str) -> None:
     assert editor.messages() == ["`flow` waits at `ask`; approve or reject it above its first line"]
     short = run_id[:6]
     assert editor.titles(uri)[2:] == [f"✓ Approve {short} at ask", f"✗ Reject {short} at ask"]
-    assert editor.hints(uri) == ["⏸ waits"]
+    assert editor.hints(uri) == ["‖ waits"]
     editor.seen.clear()
     editor.press(uri, title)
     assert editor.ended(run_id)["status"] in ("success", "failed")
@@ -178,11 +178,39 @@ def test_several_at_once(editor: Editor, name: str) -> None:
     assert [title[:8] for title in editor.titles(one)[:3]] == ["■ Cancel", "■ Cancel", "▶ Run"]
     assert editor.command("cancel", runId=runs[0]) == {"cancelled": [runs[0]]}
     assert editor.ended(runs[0])["status"] == "cancelled"
+    for named in (7, [], {"runId": 7}, {"uri": 5}, {"runId": ["x"]}, "file:///other.loom.yaml", {"uri": "file:///o"}):
+        asked = {"command": "agentloom.cancel", "arguments": [named]}
+        assert editor.request("workspace/executeCommand", asked) == {"cancelled": []}, named
     assert {run["runId"] for run in editor.request("agentloom/runs", {})["runs"] if run["ongoing"]} == set(runs[1:])
-    assert set(editor.command("cancel")["cancelled"]) == set(runs[1:])
+    alone = {"command": "agentloom.cancel", "arguments": [other]}
+    assert editor.request("workspace/executeCommand", alone) == {"cancelled": [runs[2]]}
+    assert runs[1] in editor.command("cancel")["cancelled"]
     for run_id in runs[1:]:
         assert editor.ended(run_id)["status"] == "cancelled"
     assert editor.children() == []
+
+
+@pytest.mark.parametrize(
+    "asked", [{"until": "\0"}, {"state": {"key": "\ud800"}}, {"model": "a\0b"}, {"state": {"key": "x" * 3_000_000}}]
+)
+def test_what_no_process_can_be_given(editor: Editor, asked: dict[str, object]) -> None:
+    """The user is told that nothing was started, and no progress goes on for ever."""
+    uri = editor.show("odd.loom.yaml", TWO)
+    answer = editor.command("run", uri=uri, **asked)
+    assert (answer["runId"], answer["refused"]) == (None, "not-started")
+    assert editor.messages() == [answer["message"]]
+    assert answer["message"].startswith("`flow` can't be started: ")
+    assert [value["kind"] for value in editor.progress()][-1:] in ([], ["end"])
+    assert editor.titles(uri) == ["▶ Run", "▶ Run with mock"]
+    editor.close_document(uri)
+
+
+def test_wrong_usage_is_told_without_its_label(editor: Editor, name: str) -> None:
+    """What the command line says of an option is a sentence of its own."""
+    run_id = editor.run(uri=editor.show(name, TWO), responses="/nowhere/replies.json")
+    error = editor.ended(run_id)["error"]
+    assert error.startswith("Invalid value for '--mock-responses'")
+    assert editor.messages() == [f"`flow` was not run: {error}"]
 
 
 def test_the_child_is_killed(editor: Editor, name: str) -> None:

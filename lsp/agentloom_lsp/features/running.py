@@ -75,10 +75,14 @@ async def cancel(session: Session, params: types.ExecuteCommandParams) -> Answer
     """`agentloom.cancel`: end one run, those of a file, or all; each leaves a checkpoint."""
     asked = arguments.one(params.arguments, "runId")
     run_id, uri = arguments.text(asked, "runId"), arguments.text(asked, "uri")
-    if run_id is not None:
+    if run_id is not None and session.runs.process_id(run_id) is not None:
         found = [run_id]
+    elif (named := uri or run_id) is not None:  # a text alone may be either
+        found = [run.run_id for run in session.runs.going_on(uris.key(named))]
+    elif arguments.nothing(params.arguments, "runId", "uri"):
+        found = [run.run_id for run in session.runs.going_on()]
     else:
-        found = [run.run_id for run in session.runs.going_on(uris.key(uri) if uri is not None else None)]
+        found = []
     return {"cancelled": [name for name in found if session.runs.cancel(name)]}
 
 
@@ -169,7 +173,7 @@ def _files(document: WorkflowDocument) -> dict[str, str]:
 def _begin(session: Session, begun: Run, words: list[str], given: str | None, folder: Path) -> Answer:
     try:
         session.runs.start(begun, words, given, folder)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:  # the last: arguments that no process can be given
         return _refuse(session, "not-started", f"`{begun.title}` can't be started: {error}")
     return {"runId": begun.run_id, "status": "started", "uri": begun.uri, "folder": str(begun.store)}
 

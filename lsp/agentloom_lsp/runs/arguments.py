@@ -22,6 +22,12 @@ def text(asked: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def nothing(arguments: Sequence[Any] | None, *names: str) -> bool:
+    """Tell whether nothing of this was named: what was named in a way that can't be understood doesn't stand for everything."""
+    first = arguments[0] if arguments else None
+    return first is None or (isinstance(first, Mapping) and all(first.get(name) is None for name in names))
+
+
 def for_run(asked: Mapping[str, Any], run_id: str, path: Path | None, store: Path) -> list[str]:
     """Return the arguments of ``agentloom run``, or of ``agentloom replay``, for a text on standard input."""
     replay = asked.get("replay") is True

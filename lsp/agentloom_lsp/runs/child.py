@@ -31,7 +31,7 @@ INSTALLED = ("site-packages", "dist-packages")
 class Child:
     """One process. ``on_line`` gets each whole line of the events' pipe, ``on_end`` the exit code (negative: a signal), in the loop's thread.
 
-    Raises ``OSError`` when it can't be started.
+    Raises ``OSError`` when it can't be started, ``ValueError`` when its arguments hold what no process can be given.
     """
 
     def __init__(

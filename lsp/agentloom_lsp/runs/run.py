@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -178,7 +179,7 @@ def trimmed(value: Any, depth: int = 0) -> Any:
 def last_line(text: str) -> str:
     """Return the last line in which something stands, without the word that marks an error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("error: ") if lines else ""
+    return re.sub(r"^(?:error: )+", "", lines[-1], flags=re.IGNORECASE) if lines else ""
 
 
 def _ended_by(code: int) -> str:

@@ -70,7 +70,7 @@ class Runs:
     def start(self, run: Run, arguments: Sequence[str], text: str | None, folder: Path) -> None:
         """Start a run: its process has these arguments, this text on standard input, and this working folder.
 
-        Raises ``OSError`` when it can't be started, ``RuntimeError`` when it goes on already, or the server leaves.
+        Raises ``OSError`` or ``ValueError`` (for arguments that no process can be given) when it can't be started, ``RuntimeError`` when it goes on already, or the server leaves.
         """
         if self._leaving or run.run_id in self._going:
             raise RuntimeError(f"run `{run.run_id}` goes on already")
@@ -85,7 +85,7 @@ class Runs:
                 lambda line: self._heard(going, line),
                 lambda code: self._over(going, code),
             )
-        except OSError:
+        except (OSError, ValueError):
             going.teller.drop()
             raise
         going.teller.on_cancel(lambda: self.cancel(run.run_id))
