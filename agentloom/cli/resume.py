@@ -27,8 +27,8 @@ MOST_NAMES = 20
 @click.option(
     "-b", "--budget", type=float, callback=money, metavar="USD", help="What the run may spend, with what it has spent."
 )
-@click.option("--approve", "decision", flag_value="approved", help="Approve the gate at which the run waits.")
-@click.option("--reject", "decision", flag_value="rejected", help="Reject it.")
+@click.option("--approve", is_flag=True, help="Approve the gate at which the run waits.")
+@click.option("--reject", is_flag=True, help="Reject it.")
 @LITE
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
@@ -45,7 +45,8 @@ def command(
     provider: str | None,
     model: str | None,
     budget: float | None,
-    decision: str | None,
+    approve: bool,
+    reject: bool,
     as_json: bool,
     stream: bool,
     recording: str | None,
@@ -64,6 +65,9 @@ def command(
     """
     if as_json and events == "-":
         raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+    if approve and reject:
+        raise UsageError("`--approve` and `--reject` contradict each other; give one of them")
+    decision = "approved" if approve else "rejected" if reject else None
     world = recorded_world(recording, record_tools)
     store = checkpointer_of(checkpoint_dir)
     data = find_run(store, run_id)

@@ -343,7 +343,7 @@ class WorkflowEngine:
         )
         run.secrets.enter(prefix, plan, run.redaction, given)
         state = run.states[prefix] = State(given)
-        kept = {name: with_secrets(result, plan, given, prefix) for name, result in kept.items()}
+        kept = {name: with_secrets(result, plan, given, prefix, run.redaction) for name, result in kept.items()}
         if kept:
             executors = {step.id: BY_TYPE[step.type] for layer in plan.layers for step in layer}
             for name, result in kept.items():
@@ -354,7 +354,7 @@ class WorkflowEngine:
             stream,
             perform_one,
             plan.max_concurrent_steps,
-            keeper.outcomes(lambda result: with_secrets(result, plan, given, prefix)),
+            keeper.outcomes(lambda result: with_secrets(result, plan, given, prefix, run.redaction)),
             may_start=lambda: guard.before() is None,
             keep=keeper.keeper_for(plan, run.redaction),
             sync=keeper.sync,

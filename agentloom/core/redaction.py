@@ -137,7 +137,7 @@ def restored(value: JSON, known: JSON, exact: bool = False) -> JSON:
     ``exact`` puts back only what the sentinel was made of; otherwise what stands there is taken for the secret's new value.
     """
     if is_sentinel(value):
-        if known is MISSING or _has_sentinel(known) or (exact and sentinel(known) != value):
+        if known is MISSING or has_sentinel(known) or (exact and sentinel(known) != value):
             return value
         return known
     if isinstance(value, Mapping):
@@ -151,11 +151,21 @@ def restored(value: JSON, known: JSON, exact: bool = False) -> JSON:
     return value
 
 
-def _has_sentinel(value: JSON) -> bool:
+def restored_whole(value: JSON, known: JSON) -> JSON:
+    """Return what stands for a value that is a secret as a whole: what was given for it since, whatever its shape is, else the value.
+
+    Nothing but what was given has no sentinel in it; an empty list or mapping never has one, and says nothing.
+    """
+    is_given = known is not MISSING and known not in ([], {}) and not has_sentinel(known)
+    return known if is_given and has_sentinel(value) else restored(value, known)
+
+
+def has_sentinel(value: JSON) -> bool:
+    """Tell whether something in a value stands for a secret one."""
     if isinstance(value, Mapping):
-        return any(_has_sentinel(item) for item in value.values())
+        return any(has_sentinel(item) for item in value.values())
     if isinstance(value, list):
-        return any(_has_sentinel(item) for item in value)
+        return any(has_sentinel(item) for item in value)
     return is_sentinel(value)
 
 

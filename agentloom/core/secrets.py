@@ -9,7 +9,15 @@ from typing import Any
 from agentloom.core.definition import definition_below
 from agentloom.core.plan import Plan
 from agentloom.core.preparation import Prepared
-from agentloom.core.redaction import Redaction, is_sentinel, redaction_of, restored, secret_names, sentinel
+from agentloom.core.redaction import (
+    Redaction,
+    is_sentinel,
+    redaction_of,
+    restored,
+    restored_whole,
+    secret_names,
+    sentinel,
+)
 from agentloom.core.results import JSON, StepResult
 from agentloom.core.state import STEPS
 from agentloom.language.paths import MISSING, Part, StatePath, get, parse_path
@@ -66,7 +74,9 @@ def told(output: JSON, value: JSON, path: tuple[Part, ...] | None, redaction: Re
     return (output if clean == value else sentinel(output)), clean
 
 
-def with_secrets(result: StepResult, plan: Plan, given: Mapping[str, JSON], prefix: str) -> StepResult:
+def with_secrets(
+    result: StepResult, plan: Plan, given: Mapping[str, JSON], prefix: str, redaction: Redaction
+) -> StepResult:
     """Return a result of an earlier life of the run with the secrets in it that are known again.
 
     Those are values that were given for the resume, and the decisions of routers: they are the id of one of the steps.
@@ -76,14 +86,24 @@ def with_secrets(result: StepResult, plan: Plan, given: Mapping[str, JSON], pref
         output = next((name for name in plan.needs if sentinel(name) == output), output)
     path = plan.outputs.get(result.step_id)
     if path is not None and value is not MISSING:
-        value = restored(value, get(given, path), exact=bool(prefix))
+        value = _known_again(value, given, path, prefix, redaction)
     elif path is not None:
-        output = restored(output, get(given, path), exact=bool(prefix))
+        output = _known_again(output, given, path, prefix, redaction)
     talk = result.conversation
     if talk is not MISSING and result.step_id in plan.conversations:
-        talk = restored(talk, get(given, plan.conversations[result.step_id]), exact=bool(prefix))
+        talk = _known_again(talk, given, plan.conversations[result.step_id], prefix, redaction)
     same = output is result.output and value is result.value and talk is result.conversation
     return result if same else replace(result, output=output, value=value, conversation=talk)
+
+
+def _known_again(
+    value: JSON, given: Mapping[str, JSON], path: tuple[Part, ...], prefix: str, redaction: Redaction
+) -> JSON:
+    """Return what stands at a path of the state, with the secrets that were given; a child, by its ``prefix``, was given none by itself."""
+    known = get(given, path)
+    if redaction.names(path) and not prefix:
+        return restored_whole(value, known)
+    return restored(value, known, exact=bool(prefix))
 
 
 def redacted_in_result(
@@ -99,16 +119,18 @@ def redacted_in_result(
     step: Mapping[str, Any] = next((step for step in within.get("steps") or () if step.get("id") == name), {})
     if step.get("type") == "router":
         return  # known again by the steps' ids
+    rules: Mapping[str, Any] = within.get("state_schema") or {}
+    redaction = Redaction(tuple(key for key, rule in rules.items() if rule.get("redact")))
     found, label = result.get("output"), f"{STEPS}.{path}.output"
     written = step.get("output")
     where = parse_path(written) if isinstance(written, str) else None
     if isinstance(where, StatePath):
-        label, found = str(written), restored(result.get("value", found), get(given, where.parts), exact=bool(above))
+        label, found = str(written), _known_again(result.get("value", found), given, where.parts, above, redaction)
     yield from Redaction().secret_keys({label: found})
     talk, kept = result.get("conversation"), step.get("conversation")
     place = parse_path(kept) if isinstance(kept, str) else None
     if talk is not None and isinstance(place, StatePath):
-        yield from Redaction().secret_keys({str(kept): restored(talk, get(given, place.parts), exact=bool(above))})
+        yield from Redaction().secret_keys({str(kept): _known_again(talk, given, place.parts, above, redaction)})
 
 
 def redaction_for(prepared: Prepared, environ: Mapping[str, str]) -> Redaction:

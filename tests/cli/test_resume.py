@@ -222,6 +222,17 @@ def test_a_gate_is_decided(here: Path, call: Call, option: str, verdict: str) ->
     assert f"doesn't wait at a gate, it is success; leave `{option}` out" in again.err
 
 
+def test_two_decisions_at_once_contradict_each_other(here: Path, call: Call) -> None:
+    """EX-1: exit code 2, and the gate is decided by neither."""
+    (here / "flow.yaml").write_text(GATE, encoding="utf-8")
+    assert call("run", "flow.yaml", "--checkpoint").code == 0
+    for options in (("--approve", "--reject"), ("--reject", "--approve")):
+        done = call("resume", "latest", *options)
+        assert (done.code, done.out) == (2, "")
+        assert "`--approve` and `--reject` contradict each other; give one of them" in done.err
+    assert call("runs").out.splitlines()[1].split()[2] == "paused"
+
+
 def test_without_a_checkpoint_there_are_no_commands(here: Path, call: Call) -> None:
     """CLI-1."""
     (here / "flow.yaml").write_text(GATE, encoding="utf-8")

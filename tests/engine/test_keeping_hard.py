@@ -16,7 +16,7 @@ import pytest
 
 from agentloom.checkpointing import CheckpointData, FileCheckpointer
 from agentloom.core.engine import WorkflowEngine
-from agentloom.core.keeping import journal_of, load_run
+from agentloom.core.keeping import journal_of, load_run, redacted_in
 from agentloom.core.results import WorkflowResult
 from agentloom.errors import CheckpointSchemaError
 from agentloom.providers.base import Request, Response, Usage
@@ -62,6 +62,48 @@ def test_a_secret_that_a_step_gave_is_put_back(store: FileCheckpointer, how: str
     result, provider = resumed(store, {}, {"token": "sesame"})
     assert result.status == "success"
     assert provider.prompts() == {"b": "b sesame sesame"}
+
+
+TALK = flow(ask("a", conversation="chat"), ask("b", "a", conversation="chat"), state_schema={"chat": {"redact": True}})
+
+
+@pytest.mark.parametrize("how", ["failed", "killed"])
+def test_a_secret_conversation_is_put_back_whole(store: FileCheckpointer, how: str) -> None:
+    """RD-4: whatever was given counts, though it has other keys and fewer turns; nothing of it is asked for again."""
+    if how == "failed":
+        ended(TALK, store, {"a": "hush", "b": NO})
+    else:
+        kill(lambda: run(store, TALK, {"a": "hush", "b": die}))
+    given = {"chat": {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "hush"}]}}
+    assert [name for name in redacted_in(store, load_run(store, "r"), given) if name.startswith("chat")] == []
+    result, provider = resumed(store, {}, given)
+    assert result.status == "success"
+    assert [message.content for message in provider.requests[0].messages] == ["a", "hush", "b"]
+
+
+@pytest.mark.parametrize("how", ["failed", "killed"])
+def test_a_secret_conversation_that_is_not_given_again_says_so(store: FileCheckpointer, how: str) -> None:
+    """RD-4: no talk of a `token_budget` that nobody has written."""
+    if how == "failed":
+        ended(TALK, store, {"a": "hush", "b": NO})
+    else:
+        kill(lambda: run(store, TALK, {"a": "hush", "b": die}))
+    result, provider = resumed(store, {})
+    assert provider.requests == []
+    assert (
+        result.step_results["b"].error
+        == "conversation `chat` came back redacted; resume with `--state` to give it again"
+    )
+    assert result.step_results["b"].error_classification == "permanent"
+
+
+@pytest.mark.parametrize("given", [{}, {"x": {}}])
+def test_an_empty_value_of_the_beginning_is_not_taken_for_a_secret_one(store: FileCheckpointer, given: Any) -> None:
+    """It looks the same with secrets and without."""
+    data = flow(ask("a", output="x.y"), ask("b", "a", prompt="{state.x}"), state_schema={"x": {"redact": True}})
+    kill(lambda: run(store, {**data, "state": {"x": {}}}, {"a": "sesame", "b": die}))
+    _, provider = resumed(store, {}, given)
+    assert "REDACTED" in provider.prompts()["b"]
 
 
 @pytest.mark.parametrize("how", ["failed", "killed"])
