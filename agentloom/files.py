@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from errno import EBUSY, EFBIG, EINVAL
 from stat import S_ISDIR, S_ISFIFO, S_ISREG
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 MOST_MIB = 64
 MOST_BYTES = MOST_MIB << 20
@@ -28,6 +28,11 @@ def in_plain_words(error: Exception) -> str:
     """Return why something couldn't be read or written, for use behind a colon."""
     reason = (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
     return reason if reason[1:2].isupper() else f"{reason[:1].lower()}{reason[1:]}"
+
+
+def no_number(name: str) -> NoReturn:
+    """Refuse `NaN` and `Infinity`, which Python reads as JSON and JSON doesn't have: ``parse_constant`` for ``json.loads``."""
+    raise ValueError(f"`{name}` is no JSON")
 
 
 class _Bytes(Protocol):

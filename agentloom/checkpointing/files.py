@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData
 from agentloom.errors import CheckpointSchemaError
-from agentloom.files import read_bytes, write_new
+from agentloom.files import no_number, read_bytes, write_new
 
 DEFAULT_FOLDER = Path(".agentloom") / "checkpoints"
 ENVIRONMENT = "AGENTLOOM_CHECKPOINT_DIR"
@@ -46,7 +46,7 @@ class FileCheckpointer(BaseCheckpointer):
         """Do what ``load`` does, at once."""
         path = self.path(run_id)
         try:
-            data = json.loads(read_bytes(path, ours=True))
+            data = json.loads(read_bytes(path, ours=True), parse_constant=no_number)
         except FileNotFoundError:
             raise KeyError(run_id) from None
         except IsADirectoryError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 import click
@@ -85,10 +86,15 @@ def command(
     from agentloom.core.loader import load_data
 
     changes = Overrides(provider, model, stream, None, budget).config()
-    data.workflow_definition["config"] = {**(data.workflow_definition.get("config") or {}), **changes}
+    config = data.workflow_definition.get("config") or {}
+    if isinstance(config, Mapping):  # anything else is an error that the check tells
+        data.workflow_definition["config"] = {**config, **changes}
     given = dict(_state(data.state, pairs))
+    try:
+        document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
+    except UsageError as error:  # no plain data; nobody has typed it
+        raise WorkflowError(f"run `{data.run_id}` can't be resumed: {error}") from None
     _tell_redacted(redacted_in(store, data, given))
-    document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
     told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     chronicle = None if no_history else chronicle_of(document, resumed=True)

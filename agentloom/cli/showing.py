@@ -51,14 +51,14 @@ def lines_of(run: ShownRun, look: Look) -> Iterator[str]:
     mark = RUN_MARKS.get(run.status) or _GOING_ON.get(run.status, "[FAIL]")
     name = look.paint(visible(run.workflow_name, look.encoding), BOLD)
     yield f"{look.paint(mark, MARK_STYLES.get(mark, RED))} {name}"
-    rows = [("run", run.run_id), ("status", run.status)]
+    rows = [("run", run.run_id), ("status", visible(run.status, look.encoding))]
     if run.paused_step_id:
         rows.append(("waits at", visible(run.paused_step_id, look.encoding)))
     if run.source:
         rows.append(("file", visible(run.source, look.encoding)))
-    rows.append(("started", run.started_at[:19]))
+    rows.append(("started", visible(run.started_at[:19], look.encoding)))
     if run.updated_at:
-        rows.append(("updated", run.updated_at[:19]))
+        rows.append(("updated", visible(run.updated_at[:19], look.encoding)))
     if run.duration_ms is not None:
         rows.append(("duration", seconds(run.duration_ms)))
     rows += [("tokens", str(run.total_tokens)), ("cost", dollars(run.total_cost_usd))]

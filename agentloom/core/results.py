@@ -110,29 +110,45 @@ def _result_of(data: Mapping[str, JSON]) -> StepResult:
     if data["status"] not in get_args(StepStatus):
         raise ValueError
     usage = data.get("token_usage") or {}
+    first = data.get("time_to_first_token_ms")
     return StepResult(
         str(data["step_id"]),
         data["status"],
         output=data.get("output"),
-        error=data.get("error"),
-        duration_ms=float(data.get("duration_ms") or 0.0),
+        error=_a(str, data.get("error")),
+        duration_ms=_finite(data.get("duration_ms")),
         token_usage=Usage(
             int(usage.get("prompt_tokens") or 0),
             int(usage.get("completion_tokens") or 0),
             int(usage.get("total_tokens") or 0),
             int(usage.get("reasoning_tokens") or 0),
         ),
-        cost_usd=float(data.get("cost_usd") or 0.0),
-        model=data.get("model"),
-        provider=data.get("provider"),
+        cost_usd=_finite(data.get("cost_usd")),
+        model=_a(str, data.get("model")),
+        provider=_a(str, data.get("provider")),
         attachment_count=int(data.get("attachment_count") or 0),
-        time_to_first_token_ms=data.get("time_to_first_token_ms"),
-        prompt_metadata=data.get("prompt_metadata"),
-        error_classification=data.get("error_classification"),
-        webhook=data.get("webhook"),
+        time_to_first_token_ms=None if first is None else _finite(first),
+        prompt_metadata=_a(Mapping, data.get("prompt_metadata")),
+        error_classification=_a(str, data.get("error_classification")),
+        webhook=_a(Mapping, data.get("webhook")),
         value=data.get("value", MISSING),
         conversation=data.get("conversation", MISSING),
     )
+
+
+def _finite(value: JSON) -> float:
+    """Return a number, none for nothing. Raises ``ValueError`` for one that JSON doesn't have."""
+    number = float(value or 0.0)
+    if not isfinite(number):
+        raise ValueError
+    return number
+
+
+def _a(kind: type, value: JSON) -> Any:
+    """Return a value of that kind, or None. Raises ``TypeError`` for any other."""
+    if value is not None and not isinstance(value, kind):
+        raise TypeError
+    return value
 
 
 @record()

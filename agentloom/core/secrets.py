@@ -120,7 +120,7 @@ def redacted_in_result(
     if step.get("type") == "router":
         return  # known again by the steps' ids
     rules: Mapping[str, Any] = within.get("state_schema") or {}
-    redaction = Redaction(tuple(key for key, rule in rules.items() if rule.get("redact")))
+    redaction = Redaction(tuple(key for key, rule in rules.items() if isinstance(rule, Mapping) and rule.get("redact")))
     found, label = result.get("output"), f"{STEPS}.{path}.output"
     written = step.get("output")
     where = parse_path(written) if isinstance(written, str) else None

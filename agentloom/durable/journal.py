@@ -29,7 +29,7 @@ from typing import Any
 
 from agentloom.durable.recorded import Recorded, Spend
 from agentloom.errors import AgentLoomError, CheckpointSchemaError
-from agentloom.files import read_bytes, sync_folder
+from agentloom.files import no_number, read_bytes, sync_folder
 
 VERSION = 1
 SUFFIX = ".journal"
@@ -49,6 +49,10 @@ PATIENCE_S = 0.1
 
 class RunIsBusy(AgentLoomError):
     """Another process is running this run."""
+
+
+class UnbegunJournal(CheckpointSchemaError):
+    """A journal without a whole first line: nothing has happened in that run yet."""
 
 
 class Journal:
@@ -73,14 +77,14 @@ class Journal:
     def claim(cls, path: Path) -> tuple[Journal, Recorded | None]:
         """Lock a run's journal, and return it with what it holds, if it holds anything. ``begin`` or ``close`` it.
 
-        Raises ``RunIsBusy``, and ``OSError`` as the system does.
+        Raises ``RunIsBusy``, ``CheckpointSchemaError`` for a file that is none of ours to begin anew, and ``OSError`` as the system does.
         """
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND, 0o600)
         try:
             _lock(handle, path)
             try:
                 recorded: Recorded | None = read_journal(path)
-            except CheckpointSchemaError:  # nothing in it, or nothing of ours
+            except UnbegunJournal:
                 recorded = None
         except BaseException:
             os.close(handle)
@@ -188,14 +192,14 @@ class Journal:
 def read_journal(path: Path) -> Recorded:
     """Return what a journal holds, up to the first line that isn't whole.
 
-    Raises ``FileNotFoundError``, and ``CheckpointSchemaError`` for a file that is no journal or one of a newer version.
+    Raises ``FileNotFoundError``, ``UnbegunJournal``, and ``CheckpointSchemaError`` for a file that is no journal or one of a newer version.
     """
     data = read_bytes(path, ours=True)
     recorded: Recorded | None = None
     at = 0
     while (end := data.find(b"\n", at)) >= 0:
         try:
-            line = json.loads(data[at:end])
+            line = json.loads(data[at:end], parse_constant=no_number)
         except (ValueError, RecursionError):
             break
         if not isinstance(line, dict):
@@ -206,8 +210,12 @@ def read_journal(path: Path) -> Recorded:
             recorded.take(line)
         at = end + 1
         recorded.length = at
+    more = data.find(b"\n", at) >= 0
     if recorded is None:
-        raise CheckpointSchemaError(f"journal `{path}` can't be read: it has no first line")
+        if more:
+            raise CheckpointSchemaError(f"journal `{path}` can't be read: its first line is damaged")
+        raise UnbegunJournal(f"journal `{path}` can't be read: it has no first line")
+    recorded.is_damaged = more
     return recorded
 
 

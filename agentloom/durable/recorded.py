@@ -49,6 +49,8 @@ class Recorded:
     complete: bool = False
     length: int = 0
     """Bytes up to the end of the last whole line."""
+    is_damaged: bool = False
+    """Whether more follows than a last line that was cut off: no kill leaves that."""
 
     @classmethod
     def begun(cls, header: dict[str, JSON]) -> Recorded:

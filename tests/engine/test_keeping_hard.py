@@ -90,10 +90,7 @@ def test_a_secret_conversation_that_is_not_given_again_says_so(store: FileCheckp
         kill(lambda: run(store, TALK, {"a": "hush", "b": die}))
     result, provider = resumed(store, {})
     assert provider.requests == []
-    assert (
-        result.step_results["b"].error
-        == "conversation `chat` came back redacted; resume with `--state` to give it again"
-    )
+    assert result.step_results["b"].error == "conversation `chat` is redacted; give it again with `--state`"
     assert result.step_results["b"].error_classification == "permanent"
 
 
@@ -178,7 +175,7 @@ def test_any_tool_can_read_halves_of_surrogate_pairs(store: FileCheckpointer) ->
     [
         {"duration_ms": "x"},
         {"token_usage": 5},
-        {"token_usage": {"total_tokens": float("inf")}},
+        {"token_usage": {"total_tokens": "many"}},
         {"status": "odd"},
         {"cost_usd": [1]},
     ],

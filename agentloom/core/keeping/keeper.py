@@ -294,7 +294,7 @@ class _Outcomes(dict[str, StepResult]):
         if data is None or data.get("status") != "success":
             return default
         try:
-            return self._with_secrets(result_of({"step_id": path.rpartition(".")[2], **data}))
+            return self._with_secrets(result_of({**data, "step_id": path.rpartition(".")[2]}))
         except ValueError:
             return default  # no result that we wrote; the step runs again
 
@@ -340,6 +340,12 @@ def _go_on(run_id: str, checkpointer: FileCheckpointer, seed: CheckpointData, he
     if seed.begun not in (None, recorded.header.get("begun")) or recorded.complete:
         journal.close()
         raise gone_on
+    if recorded.is_damaged:
+        log.warning(
+            "The journal '%s' is damaged after its first %d bytes; what came of steps after that is lost, and they run again",
+            journal.path,
+            recorded.length,
+        )
     changed = {key: header[key] for key in _MAY_CHANGE if header[key] != recorded.header.get(key)}
     if not changed.get("decisions", True):
         del changed["decisions"]  # those that were taken hold

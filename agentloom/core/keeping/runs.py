@@ -12,7 +12,7 @@ from agentloom.checkpointing.files import FileCheckpointer
 from agentloom.core.redaction import Redaction
 from agentloom.core.results import JSON
 from agentloom.core.secrets import redacted_in_result
-from agentloom.durable.journal import SUFFIX, is_running, read_journal
+from agentloom.durable.journal import SUFFIX, UnbegunJournal, is_running, read_journal
 from agentloom.durable.recorded import Recorded
 from agentloom.errors import CheckpointSchemaError
 from agentloom.files import in_plain_words
@@ -63,7 +63,7 @@ def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
     path = journal_of(checkpointer, run_id)
     try:
         recorded = read_journal(path)
-    except (FileNotFoundError, CheckpointSchemaError):
+    except (FileNotFoundError, UnbegunJournal):
         return saved or checkpointer.read(run_id)  # a run that has just ended left one meanwhile
     except OSError as error:
         raise CheckpointSchemaError(f"journal `{path}` can't be read: {in_plain_words(error)}") from None
@@ -73,20 +73,23 @@ def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
     running = is_running(path)
     if not running and not path.exists():
         return checkpointer.read(run_id)
+    completed, since = header.get("completed_steps"), header.get("paused_since")
     done = [path for path, result in recorded.outcomes.items() if "." not in path and result.get("status") == "success"]
-    return CheckpointData.from_dict(
-        {
-            **header,
-            "run_id": run_id,
-            "status": RUNNING if running else INTERRUPTED,
-            "updated_at": _written(path, str(header.get("begun", ""))),
-            "completed_steps": [*(header.get("completed_steps") or ()), *done],
-            "paused_since": {**(header.get("paused_since") or {}), **recorded.paused_since},
-            "total_cost_usd": recorded.whole.cost_usd,
-            "total_tokens": recorded.whole.tokens,
-            "schema_version": 1,
-        }
-    )
+    found = {
+        **header,
+        "run_id": run_id,
+        "status": RUNNING if running else INTERRUPTED,
+        "updated_at": _written(path, str(header.get("begun", ""))),
+        "completed_steps": [*completed, *done] if isinstance(completed, list) else done,
+        "paused_since": {**since, **recorded.paused_since} if isinstance(since, dict) else recorded.paused_since,
+        "total_cost_usd": recorded.whole.cost_usd,
+        "total_tokens": recorded.whole.tokens,
+        "schema_version": 1,
+    }
+    try:
+        return CheckpointData.from_dict(found)
+    except CheckpointSchemaError as error:
+        raise CheckpointSchemaError(f"journal `{path}` can't be read: {error}") from None
 
 
 def redacted_in(checkpointer: FileCheckpointer, data: CheckpointData, given: Mapping[str, JSON]) -> list[str]:

@@ -170,7 +170,8 @@ def _results(store: FileCheckpointer, kept: CheckpointData) -> Iterator[tuple[st
 
 def _types(definition: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
     """Yield the path and the type of every step of a workflow and of those below it, in the order of the file."""
-    for step in definition.get("steps") or ():
+    steps = definition.get("steps")
+    for step in steps if isinstance(steps, list) else ():
         if not isinstance(step, Mapping):
             continue
         path = f"{prefix}{step.get('id')}"
@@ -219,4 +220,6 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    return (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 else 0.0
+    )
