@@ -9,7 +9,7 @@ from agentloom.checkpointing.files import FileCheckpointer
 from agentloom.checkpointing.history import History, RunRecord
 from agentloom.cli.cells import draw, visible
 from agentloom.cli.console import BOLD, DIM, RED, Look
-from agentloom.cli.stores import LATEST, all_runs
+from agentloom.cli.stores import LATEST, all_runs, refuse_nothing
 from agentloom.cli.summary import MARK_STYLES, OTHER_STEP_MARK, RUN_MARKS, STEP_MARKS, dollars, one_line, seconds
 from agentloom.cli.tables import columns, count
 from agentloom.core.keeping.showing import ShownRun, ShownStep, show_run
@@ -24,6 +24,7 @@ _GOING_ON = {"running": "[...]", "interrupted": "[CUT]", "cancelled": "[CUT]", "
 
 def shown_run(store: FileCheckpointer, history: History, word: str) -> ShownRun:
     """Return the run that a word names: its id, the beginning of it, or `latest`. Raises ``WorkflowError``, which says what there is."""
+    refuse_nothing(word)
     with suppress(KeyError):
         return show_run(store, history, word)
     remembered: list[RunRecord] = []

@@ -67,6 +67,7 @@ def find_run(store: FileCheckpointer, word: str) -> CheckpointData:
     """Return the run that a word names. Raises ``WorkflowError``, which says which runs there are."""
     from agentloom.core.keeping import load_run
 
+    refuse_nothing(word)
     try:
         return load_run(store, word)
     except KeyError:
@@ -85,3 +86,9 @@ def find_run(store: FileCheckpointer, word: str) -> CheckpointData:
     near = closest(word, [run.run_id for run in runs])
     cure = f"did you mean `{near}`?" if near else "`agentloom runs` lists them"
     raise WorkflowError(f"there is no run `{word}` in `{store.folder}`; {cure}")
+
+
+def refuse_nothing(word: str) -> None:
+    """Raise ``WorkflowError`` for an empty word: every id begins with it, and a variable of a script that isn't set means no run."""
+    if not word.strip():
+        raise WorkflowError("the run's id is empty; give an id, the beginning of one, or `latest`")

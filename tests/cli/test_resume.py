@@ -180,6 +180,16 @@ def test_runs_that_are_not_there(here: Path, call: Call, word: str) -> None:
     assert "there is no run" in done.err
 
 
+@pytest.mark.parametrize("word", ["", " "])
+def test_no_run_is_meant_by_nothing(here: Path, call: Call, word: str) -> None:
+    """`resume "$RUN" --approve` with a variable that isn't set takes no decision, though there is just one run."""
+    (here / "flow.yaml").write_text(FLOW.replace("COMMAND", QUICK), encoding="utf-8")
+    call("run", "flow.yaml", "--checkpoint")
+    done = call("resume", word)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error: the run's id is empty; give an id, the beginning of one, or `latest`\n"
+
+
 def test_one_beginning_for_two_runs(here: Path, call: Call) -> None:
     """They are named."""
     (here / "flow.yaml").write_text(FLOW.replace("COMMAND", QUICK), encoding="utf-8")

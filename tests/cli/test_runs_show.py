@@ -131,6 +131,7 @@ def test_which_run_is_meant(folder: Path, call: Call) -> None:
         ("abc", "`abc` begins the ids of 2 runs: `abc-one`, `abc-two`; write more of it"),
         ("abc-onw", "did you mean `abc-one`?"),
         ("../../x", "there is no run `../../x`"),
+        ("", "the run's id is empty"),
         ("zzzzzz", "`agentloom runs` and `agentloom history` list them"),
     ):
         done = call("runs", "show", word)
