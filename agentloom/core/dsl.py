@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.loader import load_data
-from agentloom.core.plain import plain
+from agentloom.core.plain import NotPlain, plain
 from agentloom.diagnostics import Diagnostic, Severity
 from agentloom.errors import InvalidWorkflow, UsageError
 
@@ -194,7 +194,10 @@ class WorkflowBuilder:
         if needs := list(depends_on):
             step["depends_on"] = needs
         step.update({name: value for name, value in fields.items() if value is not None})
-        self._steps.append(_copy(step, f"step `{step_id}`"))
+        try:
+            self._steps.append({key: plain(value, key) for key, value in step.items()})
+        except NotPlain as error:
+            raise UsageError(f"step `{step_id}`: {error}") from None
         self._places.append(_caller())
         return self
 

@@ -148,6 +148,8 @@ class WorkflowEngine:
         A step that fails is part of the result. Raises what ``check`` raises, and ``UsageError`` for a state that can't be used.
         """
         prepared = self.check()
+        if not isinstance(state, Mapping | None):
+            raise UsageError(f"`state` must be a mapping, not a `{type(state).__name__}`")
         given = plain(dict(state or {}), "state")
         if STEPS in given:
             raise UsageError("state key `steps` is reserved for step results; use another key")

@@ -74,8 +74,10 @@ class TooDear(StepError):
     """The calls of a turn cost more than its `max_cost_usd`; ``caller`` is the one whose limit it is."""
 
     def __init__(self, caller: Caller) -> None:
+        limit = caller.limit or 0.0
+        digits = 4 if limit >= 0.001 else 9
         super().__init__(
-            f"the agent's turn cost ${caller.cost:.4f}, more than its `max_cost_usd` of ${caller.limit or 0:.4f}"
+            f"the agent's turn cost ${caller.cost:.{digits}f}, more than its `max_cost_usd` of ${limit:.{digits}f}"
         )
         self.caller = caller
 

@@ -172,6 +172,15 @@ def test_the_layers_of_the_documents_example(here: Path) -> None:
     ]
 
 
+def test_a_read_that_nothing_orders_is_reported(here: Path) -> None:
+    """In the same layer, or a later one, the key isn't there yet: AL402 at the very word, with the step to wait for."""
+    (here / "w.yaml").write_text(REPORT.replace("depends_on: [fetch]", "depends_on: []"), encoding="utf-8")
+    code, out, _ = program("validate", "w.yaml")
+    assert code == 0
+    assert out.count("warning[AL402] unordered-read: `fetch`, which writes `report.body`, runs in the same layer") == 2
+    assert "add `fetch` to `depends_on`" in out
+
+
 # --- providers ------------------------------------------------------------------------------------------------------------
 
 ASK = "name: w\nconfig: {provider: PROVIDER, model: MODEL}\nsteps:\n  - {id: a, type: llm_call, prompt: hi, output: said}\n"

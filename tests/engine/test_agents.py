@@ -204,6 +204,12 @@ def test_what_a_turn_may_cost_is_looked_at_after_each_call() -> None:
     assert enough.output("s") == "done"
 
 
+def test_small_limits_are_told_with_the_digits_that_they_have() -> None:
+    """A limit below a tenth of a cent isn't `$0.0000`."""
+    world = agents(s="done")({"constraints": {"max_cost_usd": 0.00001}})
+    assert permanent(world) == "the agent's turn cost $0.500000000, more than its `max_cost_usd` of $0.000010000"
+
+
 async def _slow(request: Request, on_delta: Any) -> str:
     await anyio.sleep(10)
     return "late"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -116,6 +116,8 @@ async def test_data_and_documents_are_taken_too() -> None:
         assert (await WorkflowAdapter(given, gateway).run()).final_state["y"] == "x"
     with pytest.raises(InvalidWorkflow, match="AL101"):
         WorkflowAdapter({"name": "t"}, gateway)
+    with pytest.raises(UsageError, match="`state` must be a mapping, not a `list`"):
+        await WorkflowAdapter(data, gateway).run(cast("dict[str, str]", ["x"]))
 
 
 async def test_own_tools() -> None:

@@ -169,7 +169,7 @@ def test_a_builder_is_not_bound_to_what_it_was_given() -> None:
     [
         (lambda: begin("t").add_llm_step("a", "x", depends_on="b"), '`depends_on` is a list of steps; write `["b"]`'),
         (lambda: begin("t").set_state(x=object()), "state.x"),
-        (lambda: begin("t").add_tool_step("a", "x", {"f": print}), "step `a`"),
+        (lambda: begin("t").add_tool_step("a", "x", {"f": print}), "step `a`: `tool_args.f` is a `builtin"),
     ],
 )
 def test_what_is_no_plain_data_is_refused_at_once(wrong: Callable[[], object], said: str) -> None:
