@@ -7,17 +7,16 @@ prefilled reply, from 4.7 on neither temperature nor a budget of thinking, from 
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agentloom.providers.base import Attachment, Message, ReplyFormat, Request, ToolCall, Usage
+from agentloom.providers.base import Attachment, Message, ReplyFormat, Request, ToolCall, ToolSpec, Usage
 from agentloom.providers.http import MAX_REPLY_BYTES, endpoint
 from agentloom.providers.pricing import PriceTable
 from agentloom.providers.reading import count_of, read_arguments
-from agentloom.providers.schemas import Unspeakable, anthropic_schema
+from agentloom.providers.schemas import Unspeakable, anthropic_schema, in_words
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, ProviderSpec
 from agentloom.providers.wire import (
@@ -80,8 +79,6 @@ PIECES = "pieces"
 
 THOUGHTS = ("thinking", "redacted_thinking")
 
-JSON_ONLY = "Answer with one JSON object and nothing else: no explanation, no code fence."
-JSON_SCHEMA = "Answer with JSON that fits this JSON Schema and nothing else: no explanation, no code fence.\n\n"
 MUST_CALL = "Answer by calling one of the tools."
 MUST_CALL_ONE = "Answer by calling the tool `{name}`."
 
@@ -151,7 +148,8 @@ class AnthropicProvider(WireProvider):
         )
         if turns and turns[0][0] == "assistant":
             turns.insert(0, ("user", [{"type": "text", "text": OPENING}]))
-        return turns
+        # Empty texts are refused; where there is nothing else, the refusal tells.
+        return [(role, [part for part in parts if part.get("text") != ""] or parts) for role, parts in turns]
 
     def _said(self, turn: Message, model: str, names: frozenset[str]) -> list[dict[str, Any]]:
         """Return an assistant turn: as it came, if it came from this model, since signed thinking must come back unchanged."""
@@ -183,8 +181,10 @@ class AnthropicProvider(WireProvider):
 
     def _add_tools(self, request: Request, version: Version, payload: dict[str, Any], system: list[str]) -> None:
         choice = request.tool_choice
-        has_history = any(turn.tool_calls for turn in request.messages)
-        if not request.tools or (choice.mode == "none" and not has_history):
+        called = dict.fromkeys(call.name for turn in request.messages for call in turn.tool_calls)
+        # Calls that were made want their tools described, also where none is offered any more.
+        tools = request.tools or [ToolSpec(name, "", {}) for name in called]
+        if not tools or (choice.mode == "none" and not called):
             return
         payload["tools"] = [
             {
@@ -192,10 +192,10 @@ class AnthropicProvider(WireProvider):
                 **({"description": tool.description} if tool.description else {}),
                 "input_schema": {"type": "object", "properties": {}, **tool.parameters},
             }
-            for tool in request.tools
+            for tool in tools
         ]
-        if choice.mode == "none":
-            payload["tool_choice"] = {"type": "none"}  # the history's calls want their tools described
+        if choice.mode == "none" or not request.tools:
+            payload["tool_choice"] = {"type": "none"}
         elif choice.mode in ("required", "tool"):
             if version > (5, 0) or "thinking" in payload:
                 self._warn_once(f"`{request.model}` can't be made to call a tool; it is told to")
@@ -332,16 +332,12 @@ def _ask_for_format(
             if wanted.description:
                 system.append(wanted.description)
             return ""
-    is_object = True
     if wanted.description:
         system.append(wanted.description)
-    if wanted.type == "json_object":
-        system.append(JSON_ONLY)
-    else:
-        system.append(JSON_SCHEMA + json.dumps(wanted.schema, ensure_ascii=False))
-        is_object = wanted.schema.get("type") == "object"
-    if version >= (4, 6) or "thinking" in payload or not is_object:
-        return ""
+    system.append(in_words(wanted))
+    is_object = wanted.type == "json_object" or wanted.schema.get("type") == "object"
+    if version >= (4, 6) or "thinking" in payload or "tools" in payload or not is_object:
+        return ""  # a model whose reply is begun calls no tool
     payload["messages"].append({"role": "assistant", "content": [{"type": "text", "text": "{"}]})
     return "{"
 

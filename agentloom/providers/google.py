@@ -27,7 +27,7 @@ from agentloom.providers.http import MAX_REPLY_BYTES, endpoint
 from agentloom.providers.pricing import PriceTable
 from agentloom.providers.rates import tokens_of_texts
 from agentloom.providers.reading import count_of, read_arguments
-from agentloom.providers.schemas import Unspeakable, google_schema
+from agentloom.providers.schemas import Unspeakable, google_schema, in_words
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, ProviderSpec
 from agentloom.providers.vectors import batches_of, headers_of, vector_of
@@ -66,8 +66,6 @@ MEDIA_TYPES = {"audio/mpeg": "audio/mp3", "audio/x-wav": "audio/wav", "audio/wav
 
 OWN_ID = "call-"
 """How the ids begin of calls that came without one."""
-
-JSON_SCHEMA = "Answer with JSON that fits this JSON Schema and nothing else.\n\n"
 
 
 class GoogleProvider(WireProvider):
@@ -147,7 +145,8 @@ class GoogleProvider(WireProvider):
         if request.max_tokens is not None:
             config["maxOutputTokens"] = request.max_tokens
         _add_thinking(request, config)
-        _ask_for_format(request.reply_format, config, system)
+        can_call = bool(request.tools) and generation_of(request.model) < 3
+        _ask_for_format(request.reply_format, config, system, only_words=can_call)
         payload: dict[str, Any] = {
             "contents": [{"role": role, "parts": parts} for role, parts in self._turns(request)],
         }
@@ -324,18 +323,22 @@ def _add_thinking(request: Request, config: dict[str, Any]) -> None:
     config["thinkingConfig"] = asked
 
 
-def _ask_for_format(wanted: ReplyFormat | None, config: dict[str, Any], system: list[str]) -> None:
+def _ask_for_format(wanted: ReplyFormat | None, config: dict[str, Any], system: list[str], *, only_words: bool) -> None:
+    """Ask for the form of the reply; with ``only_words`` the API isn't told, which before the third generation refuses it beside tools."""
     if wanted is None:
         return
-    config["responseMimeType"] = "application/json"
     if wanted.description:
         system.append(wanted.description)
+    if only_words:
+        system.append(in_words(wanted))
+        return
+    config["responseMimeType"] = "application/json"
     if wanted.type == "json_object":
         return
     try:
         config["responseSchema"] = google_schema(wanted.schema)
     except Unspeakable:
-        system.append(JSON_SCHEMA + json.dumps(wanted.schema, ensure_ascii=False))
+        system.append(in_words(wanted))
 
 
 def _add_tools(request: Request, payload: dict[str, Any]) -> None:

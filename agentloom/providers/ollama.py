@@ -25,6 +25,7 @@ from agentloom.providers.base import (
 )
 from agentloom.providers.http import DRAIN_SECONDS, MAX_REPLY_BYTES, HttpClient, endpoint
 from agentloom.providers.reading import count_of, read_arguments
+from agentloom.providers.schemas import in_words
 from agentloom.providers.secret import Secret
 from agentloom.providers.sse import Event
 from agentloom.providers.table import BY_NAME
@@ -154,7 +155,11 @@ class OllamaProvider(BaseProvider):
                 for tool in request.tools
             ]
         form = request.reply_format
-        if form is not None:
+        if form is not None and request.tools:
+            # A form that is enforced leaves a model no way to call a tool.
+            told = " ".join(filter(None, [form.description, in_words(form)]))
+            payload["messages"].insert(0, {"role": "system", "content": told})
+        elif form is not None:
             payload["format"] = "json" if form.type == "json_object" else dict(form.schema)
         if request.reasoning is not None:
             named = request.model.rpartition("/")[2].startswith(LEVELS_ONLY)

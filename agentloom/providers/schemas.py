@@ -5,12 +5,26 @@ What is left out of a schema is checked all the same: the reply is held to the w
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentloom.providers.base import ReplyFormat
+
 MOST_PARTS = 5000
 """The most parts of a schema that are sent; one that grows beyond it by its references is not sent at all."""
+
+
+JSON_ONLY = "Answer with one JSON object and nothing else: no explanation, no code fence."
+JSON_SCHEMA = "Answer with JSON that fits this JSON Schema and nothing else: no explanation, no code fence.\n\n"
+
+
+def in_words(wanted: ReplyFormat) -> str:
+    """Return what tells a model the form of its reply, where nothing else can: a form that is enforced would keep some from calling tools."""
+    if wanted.type == "json_object":
+        return JSON_ONLY
+    return JSON_SCHEMA + json.dumps(wanted.schema, ensure_ascii=False)
 
 
 class Unspeakable(ValueError):

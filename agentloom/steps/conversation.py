@@ -79,12 +79,15 @@ def turn(role: str, content: str, name: str | None = None) -> Turn:
 
 
 def sent(turns: Iterable[Turn]) -> list[Message]:
-    """Return messages of the state as they are sent to a provider."""
+    """Return messages of the state as they are sent to a provider. Results of tools get the name that was called, as some providers need it."""
+    turns = list(turns)
+    called = {call.get("id"): call["name"] for message in turns for call in message.get("tool_calls") or ()}
     return [
         Message(
             str(message["role"]),
             str(message.get("content") or ""),
-            name=message.get("name"),
+            name=message.get("name")
+            or (called.get(message.get("tool_call_id")) if message["role"] == "tool" else None),
             tool_call_id=message.get("tool_call_id"),
             tool_calls=tuple(
                 ToolCall(str(call.get("id", "")), str(call["name"]), call.get("arguments") or {})

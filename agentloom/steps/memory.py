@@ -59,6 +59,10 @@ async def open_turn(
     messages = sent([*conversation.messages[:pinned], *own, *summary, *conversation.messages[pinned:], *added])
     if attachments:
         last = messages[-1]
+        if last.role != "user":
+            raise StepError(
+                "attachments go along with a user's turn, and the conversation ends with a tool's; give the step a `prompt`"
+            )
         messages[-1] = Message(last.role, last.content, name=last.name, attachments=tuple(attachments))
     conversation = conversation.plus(*added)
     told = {"turns": len(conversation.messages), "tokens": fitting.tokens, "dropped": fitting.dropped}

@@ -184,6 +184,20 @@ def test_a_conversation_that_came_back_redacted_is_told_as_that(value: Any) -> N
     assert talk([user(str(sentinel("x")))]).result.status == "success"
 
 
+def test_attachments_need_a_turn_of_the_users() -> None:
+    """Results of tools hold no pictures: told before anything is asked."""
+    chat = [
+        user("x"),
+        bot("", tool_calls=[{"id": "c", "name": "f", "arguments": {}}]),
+        {"role": "tool", "content": "r"},
+    ]
+    world = talk(chat, prompt=None, attachments=[{"source": "data:image/png;base64,iVBORw0KGgo="}])
+    assert world.errors["s"].startswith(
+        "attachments go along with a user's turn, and the conversation ends with a tool's"
+    )
+    assert world.provider.requests == []
+
+
 def test_the_system_prompt_is_added_once() -> None:
     """If the conversation has no system message; one that is there stays, and the step's own isn't sent."""
     world = talk([user("hi"), bot("hello")], system_prompt="Be brief.")

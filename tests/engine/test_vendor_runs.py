@@ -18,9 +18,9 @@ from agentloom.tools.base import tool
 from agentloom.tools.registry import ToolRegistry
 from tests.engine.world import ask, flow
 from tests.wire.anthropic_format import signed
-from tests.wire.formats import KEY, Call, Say
+from tests.wire.formats import KEY, Call, Format, Say
 from tests.wire.google_format import signed as signed_call
-from tests.wire.server import ANTHROPIC, GOOGLE, WireServer, body_of
+from tests.wire.server import ANTHROPIC, GOOGLE, OLLAMA, OPENAI, WireServer, body_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 CALLS = (
@@ -175,3 +175,69 @@ def test_an_attachment_that_nobody_takes_fails_for_good() -> None:
     assert (step.status, step.error_classification) == ("failed", "permanent")
     assert step.error == "Provider 'anthropic': takes no audio attachments"
     assert server.requests == []
+
+
+EVERY = pytest.mark.parametrize(
+    ("name", "form", "model"),
+    [
+        ("OPENAI", OPENAI, "gpt-4o-mini"),
+        ("ANTHROPIC", ANTHROPIC, "claude-sonnet-4-5"),
+        ("GOOGLE", GOOGLE, "gemini-2.5-flash"),
+        ("OLLAMA", OLLAMA, "llama3.2"),
+    ],
+)
+
+
+@EVERY
+def test_a_conversation_that_ends_with_results_of_tools(name: str, form: Format, model: str) -> None:
+    """LC-8: a program put the calls there; the step offers no tools, and results need no name. Every vendor takes it."""
+    calls = [{"id": "1", "name": "weather", "arguments": {"place": "Oslo"}}, {"id": "2", "name": "weather"}]
+    chat = [
+        {"role": "user", "content": "How warm is it?"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "1", "content": "5"},
+        {"role": "tool", "tool_call_id": "2", "content": "no place"},
+    ]
+    step = {"id": "s", "type": "llm_call", "conversation": "chat", "output": "out"}
+    with WireServer(format=form, says=[Say("Five degrees.")]) as server:
+        data = flow(step, state={"chat": chat}, config={"provider": name.lower(), "model": model, "max_retries": 0})
+        result = run(data, environ_of(name, server))
+    assert (result.error, result.final_state["out"]) == (None, "Five degrees.")
+
+
+FORMS = pytest.mark.parametrize("schema", [{"type": "json_schema", "schema": SCHEMA}, {"type": "json_object"}])
+
+
+@EVERY
+@FORMS
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_agent_with_tools_and_a_form(
+    name: str, form: Format, model: str, schema: Mapping[str, Any], stream: bool
+) -> None:
+    """AN-1: where the form can't be enforced beside tools, or would keep the model from calling them, it is told in words."""
+    says = [Say("", calls=(Call("1", "weather", '{"place": "Oslo"}'),)), Say('{"n": 5}')]
+    agent = {"system_prompt": "Measure.", "tools": ["weather"], "output_schema": schema}
+    step = {"id": "s", "type": "agent", "agent": "meter", "input": "How warm is it?", "output": "out"}
+    with WireServer(format=form, says=says) as server:
+        config = {"provider": name.lower(), "model": model, "max_retries": 0, "stream": stream}
+        result = run(flow(step, agents={"meter": agent}, config=config), environ_of(name, server))
+    assert (result.error, result.final_state.get("out")) == (None, {"n": 5})
+    assert len(server.requests) == 2
+    assert "JSON" in server.requests[0].body.decode() or "json_schema" in server.requests[0].body.decode()
+
+
+@EVERY
+def test_an_agent_with_tools_is_asked_again_for_its_form(name: str, form: Format, model: str) -> None:
+    """AN-3, LC-5: the calls of its turn go along when its reply is asked for once more."""
+    says = [Say("", calls=(Call("1", "weather", '{"place": "Oslo"}'),)), Say('{"n": "five"}'), Say('{"n": 5}')]
+    agent = {
+        "system_prompt": "Measure.",
+        "tools": ["weather"],
+        "output_schema": {"type": "json_schema", "schema": SCHEMA},
+    }
+    step = {"id": "s", "type": "agent", "agent": "meter", "input": "How warm is it?", "output": "out"}
+    with WireServer(format=form, says=says) as server:
+        config = {"provider": name.lower(), "model": model, "max_retries": 1}
+        result = run(flow(step, agents={"meter": agent}, config=config), environ_of(name, server))
+    assert (result.error, result.final_state.get("out")) == (None, {"n": 5})
+    assert len(server.requests) == 3

@@ -270,6 +270,15 @@ async def test_no_tools_are_no_tools() -> None:
     ]
     body = await sent(*turns, tools=[WEATHER], tool_choice=ToolChoice("none"))
     assert (len(body["tools"]), body["tool_choice"]) == (1, {"type": "none"})
+    body = await sent(*turns)
+    stand_in = {"name": "get_weather", "input_schema": {"type": "object", "properties": {}}}
+    assert (body["tools"], body["tool_choice"]) == ([stand_in], {"type": "none"})
+
+
+async def test_empty_texts_are_left_out_beside_others() -> None:
+    """The API refuses them: what a template left empty doesn't spoil the turns around it."""
+    body = await sent(Message("user", ""), ASKED)
+    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": ASKED.content}]}]
 
 
 # ── thinking ──

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -138,6 +139,7 @@ class AnthropicFormat:
 
     def whole(self, received: Received, request: dict[str, Any], say: Say) -> dict[str, Any]:
         """Return the whole answer."""
+        say = _able_to(request, say)
         return {
             **_message(request, say),
             "content": _blocks(say),
@@ -147,7 +149,7 @@ class AnthropicFormat:
 
     def frames(self, request: dict[str, Any], say: Say) -> list[bytes]:
         """Return a streamed answer."""
-        events = list(_events(request, say))
+        events = list(_events(request, _able_to(request, say)))
         return [self.frame(json.dumps(event, ensure_ascii=False)) for event in events]
 
     def frame(self, data: str) -> bytes:
@@ -209,6 +211,11 @@ def _events(request: dict[str, Any], say: Say) -> Iterator[dict[str, Any]]:
     delta = {"stop_reason": _stop(say), "stop_sequence": None}
     yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": usage["output_tokens"]}}
     yield {"type": "message_stop"}
+
+
+def _able_to(request: dict[str, Any], say: Say) -> Say:
+    """Return what a model can say: one whose reply has been begun with text calls no tool."""
+    return replace(say, calls=()) if request["messages"][-1]["role"] == "assistant" else say
 
 
 def _stop(say: Say) -> str:

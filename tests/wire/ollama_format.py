@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tests.wire.formats import (
@@ -83,6 +84,7 @@ class OllamaFormat:
                 "load_duration": 1019500,
                 "prompt_eval_count": sum(len(text.split()) for text in texts),
             }
+        say = _able_to(request, say)
         message: dict[str, Any] = {"role": "assistant", "content": say.text}
         if say.reasoning:
             message["thinking"] = say.reasoning
@@ -92,6 +94,7 @@ class OllamaFormat:
 
     def frames(self, request: dict[str, Any], say: Say) -> list[bytes]:
         """Return a streamed answer: thinking, the text, each call, and an object with the counts."""
+        say = _able_to(request, say)
         parts: list[dict[str, Any]] = [{"content": "", "thinking": piece} for piece in pieces_of(say.reasoning)]
         parts += [{"content": piece} for piece in pieces_of(say.text)]
         parts += [{"content": "", "tool_calls": [_call(call, at)]} for at, call in enumerate(say.calls)]
@@ -110,6 +113,11 @@ class OllamaFormat:
     def streams(self, request: dict[str, Any]) -> bool:
         """Tell whether a request asks for a stream: unless it says otherwise."""
         return "messages" in request and request.get("stream", True)
+
+
+def _able_to(request: dict[str, Any], say: Say) -> Say:
+    """Return what a model can say: none that is held to a form can call a tool."""
+    return replace(say, calls=()) if request.get("format") else say
 
 
 def _head(request: dict[str, Any]) -> dict[str, Any]:
