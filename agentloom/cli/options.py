@@ -16,9 +16,12 @@ def some_name(context: click.Context, parameter: click.Parameter, value: str | N
 def some_id(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None:
         from agentloom.checkpointing.files import is_run_id
+        from agentloom.cli.stores import LATEST
 
         if not is_run_id(value):
             raise UsageError(f"`--run-id {value}` can't be used; take letters, digits, `.`, `_` and `-`")
+        if value == LATEST:
+            raise UsageError(f"`--run-id {value}` can't be used: `{LATEST}` is the latest run, whatever its id")
     return value
 
 

@@ -243,6 +243,14 @@ def test_two_decisions_at_once_contradict_each_other(here: Path, call: Call) -> 
     assert call("runs").out.splitlines()[1].split()[2] == "paused"
 
 
+def test_no_run_is_called_latest(here: Path, call: Call) -> None:
+    """`resume latest` would go on with that one for ever."""
+    (here / "flow.yaml").write_text(GATE, encoding="utf-8")
+    done = call("run", "flow.yaml", "--checkpoint", "--run-id", "latest")
+    assert (done.code, done.out) == (2, "")
+    assert "`latest` is the latest run, whatever its id" in done.err
+
+
 def test_without_a_checkpoint_there_are_no_commands(here: Path, call: Call) -> None:
     """CLI-1."""
     (here / "flow.yaml").write_text(GATE, encoding="utf-8")

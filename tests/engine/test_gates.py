@@ -10,8 +10,10 @@ import pytest
 
 from agentloom.checkpointing import FileCheckpointer
 from agentloom.core.engine import WorkflowEngine
-from agentloom.core.keeping import load_run
+from agentloom.core.keeping import journal_of, load_run
+from agentloom.core.loader import load_data
 from agentloom.core.results import WorkflowResult
+from agentloom.durable.journal import Journal
 from agentloom.errors import ProviderError
 from tests.engine.test_keeping import asked, gateway_for, run
 from tests.engine.virtual import run_virtual
@@ -211,6 +213,28 @@ def test_a_child_that_is_cut_short_leaves_the_checkpoint_to_its_parent(store: Fi
         await run(store, flow(sub("s", steps=steps, child={"config": {"budget_usd": 0.4}})))
         assert store.run_ids() == ["r", "r.s"]
         assert store.read("r.s").status == "budget_exceeded"
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_part_takes_the_place_of_no_run(store: FileCheckpointer, killed: bool) -> None:
+    """Somebody may have called a run as the part of another one is called: by its checkpoint, or its journal if it was killed."""
+
+    async def main() -> None:
+        other = load_data(flow(ask("x")))
+        await WorkflowEngine(other, gateway_for(Script()), checkpointer=store, run_id="r.s").run()
+        if killed:
+            journal = Journal.create(journal_of(store, "r.s"), {"run_id": "r.s", "begun": ""})
+            journal.close()
+            store.path("r.s").unlink()
+        before = store.run_ids()
+        await run(store, flow(sub("s", steps=[ask("k")])))
+        parts = [store.read(name) for name in store.run_ids() if name not in (*before, "r")]
+        assert [(part.part_of, list(part.step_results)) for part in parts] == [("r", ["k"])]
+        assert (before == []) is killed
+        if not killed:
+            assert list(store.read("r.s").step_results) == ["x"]
 
     run_virtual(main)
 

@@ -201,7 +201,7 @@ class Keeper:
         if self._checkpointer is None:
             return
         part_id = f"{self.run_id}.{path}"
-        if not is_run_id(part_id):
+        if not is_run_id(part_id) or await self._is_another_run(part_id):
             part_id = f"{self.run_id}.{re.sub('[^A-Za-z0-9._-]', '_', path)}-{sha256(path.encode()).hexdigest()[:8]}"
         paused = next((name for name, result in results.items() if result.status == "paused"), None)
         data = self._data(part_id, plan, definition, source, state, results, status, spent, redaction, paused)
@@ -210,6 +210,16 @@ class Keeper:
             await self._checkpointer.save(data)
         except Exception as error:  # of a store of one's own, too
             log.warning("The checkpoint of step '%s' can't be written: %s", path, error)
+
+    async def _is_another_run(self, run_id: str) -> bool:
+        """Tell whether a run of its own has that id, because somebody gave it: its checkpoint isn't ours, nor may one hide its journal."""
+        assert self._checkpointer is not None
+        if isinstance(self._checkpointer, FileCheckpointer) and journal_of(self._checkpointer, run_id).exists():
+            return True
+        try:
+            return (await self._checkpointer.load(run_id)).part_of is None
+        except Exception:  # there is none, or none that can be read
+            return False
 
     def _data(
         self,
