@@ -140,7 +140,7 @@ class AnthropicProvider(WireProvider):
     def _turns(self, request: Request) -> list[tuple[str, list[dict[str, Any]]]]:
         names = speakers(request.messages)
         turns = merged(
-            ("assistant", self._said(turn, request.model, names))
+            ("assistant", [part for part in self._said(turn, request.model, names) if not _is_blank(part)])
             if turn.role == "assistant"
             else ("user", _asked(turn, names))
             for turn in request.messages
@@ -148,8 +148,8 @@ class AnthropicProvider(WireProvider):
         )
         if turns and turns[0][0] == "assistant":
             turns.insert(0, ("user", [{"type": "text", "text": OPENING}]))
-        # Empty texts are refused; where there is nothing else, the refusal tells.
-        return [(role, [part for part in parts if part.get("text") != ""] or parts) for role, parts in turns]
+        # Where a user has said nothing else, the API's refusal tells.
+        return [(role, [part for part in parts if not _is_blank(part)] or parts) for role, parts in turns]
 
     def _said(self, turn: Message, model: str, names: frozenset[str]) -> list[dict[str, Any]]:
         """Return an assistant turn: as it came, if it came from this model, since signed thinking must come back unchanged."""
@@ -355,6 +355,11 @@ def _with_beginning(text: str, reply: Reply) -> Iterator[str]:
 
 def _add(block: dict[str, Any], name: str, piece: str) -> None:
     block.setdefault(PIECES, {}).setdefault(name, []).append(piece)
+
+
+def _is_blank(part: Mapping[str, Any]) -> bool:
+    """Tell whether a part is a text of white space, if that: the API refuses turns of nothing else."""
+    return part.get("type") == "text" and not str(part.get("text", "")).strip()
 
 
 def _asked(turn: Message, names: frozenset[str]) -> list[dict[str, Any]]:

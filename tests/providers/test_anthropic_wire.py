@@ -277,8 +277,16 @@ async def test_no_tools_are_no_tools() -> None:
 
 async def test_empty_texts_are_left_out_beside_others() -> None:
     """The API refuses them: what a template left empty doesn't spoil the turns around it."""
-    body = await sent(Message("user", ""), ASKED)
-    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": ASKED.content}]}]
+    asked = {"role": "user", "content": [{"type": "text", "text": ASKED.content}]}
+    assert (await sent(Message("user", ""), ASKED))["messages"] == [asked]
+    assert (await sent(Message("user", " \n"), ASKED))["messages"] == [asked]
+    empty = Message(
+        "assistant",
+        "\n\n",
+        carried={"anthropic": {"model": "claude-sonnet-4-5", "content": [{"type": "text", "text": "\n\n"}]}},
+    )
+    two = (await sent(ASKED, empty, Message("user", "Go on."), model="claude-sonnet-4-5"))["messages"]
+    assert [block["text"] for block in two[0]["content"]] == [ASKED.content, "Go on."]
 
 
 # ── thinking ──

@@ -334,6 +334,8 @@ def _check_turns(body: dict[str, Any], model: Model) -> None:
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for block in blocks:
             _check_block(block, role, at)
+        if blocks and all(block["type"] == "text" and not block["text"].strip() for block in blocks):
+            raise Refused(400, "messages: text content blocks must contain non-whitespace text")
         turns.append((role, blocks))
     if turns[0][0] != "user":
         raise Refused(400, 'messages: first message must use the "user" role')
