@@ -29,7 +29,7 @@ def unknown_state_key(document: WorkflowDocument) -> Iterator[Finding]:
 
     A template renders it as an empty text, so a typing mistake becomes a gap in a prompt. Keys that are given with `--state` are
     declared by a comment, `# agentloom: state[question, lang]`, by `known_state` in the settings, or with a value to begin with in
-    `state`; those that aren't are told once in a file. An `output` begins below `state`: `output: state.reply` writes `state.state.reply`.
+    `state`; those that aren't are told once in a file. An `output`, `inputs` and a `conversation` begin below `state`: `output: state.reply` writes `state.state.reply`.
 
     Correct the name, or declare the key.
     """
