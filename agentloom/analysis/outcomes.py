@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from agentloom.analysis.agents import find_agent
 from agentloom.analysis.dataflow import dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.language.paths import MISSING, Part, get
@@ -32,7 +33,7 @@ def texts_at(document: WorkflowDocument, parts: Sequence[Part]) -> Iterator[tupl
         if head[2] == "status" and len(head) == 3:
             yield from ((status, f"status of `{step.id}`") for status in STATUSES)
         elif head[2] == "output":
-            yield from ((text, f"from `{step.id}`") for text in texts_of(step, head[3:]) or ())
+            yield from ((text, f"from `{step.id}`") for text in texts_of(step, head[3:], document) or ())
         return
     state = document.head.data.get("state")
     if not head or (isinstance(state, dict) and get(state, head) not in (MISSING, None)):
@@ -44,7 +45,9 @@ def texts_at(document: WorkflowDocument, parts: Sequence[Part]) -> Iterator[tupl
     for writer in flow.writers(head):
         if writer.parts != head[: len(writer.parts)]:
             return
-        texts = texts_of(writer.step, head[len(writer.parts) :])
+        if keeps_conversation(writer.step, writer.parts):
+            return
+        texts = texts_of(writer.step, head[len(writer.parts) :], document)
         if texts is None:
             return
         for text in texts:
@@ -52,15 +55,18 @@ def texts_at(document: WorkflowDocument, parts: Sequence[Part]) -> Iterator[tupl
     yield from found.items()
 
 
-def texts_of(step: Step, parts: Sequence[Part]) -> tuple[str, ...] | None:
-    """Return the texts that a step's result, or what lies in it, can only be; None when it may be anything."""
+def texts_of(step: Step, parts: Sequence[Part], document: WorkflowDocument | None = None) -> tuple[str, ...] | None:
+    """Return the texts that a step's result, or what lies in it, can only be; None when it may be anything.
+
+    ``document`` is asked for the step's agent.
+    """
     if step.type == "approval_gate" and not parts:
         return DECISIONS
     if step.type == "router" and not parts:
         chosen = dict.fromkeys(o.name for o in step.facts.occurrences if o.kind == "step" and not _waits(o.key))
         chosen.pop(step.id or "", None)
         return tuple(chosen)
-    schema: Any = schema_of(step)
+    schema: Any = schema_of(step, document)
     for part in parts:
         if not isinstance(schema, Mapping):
             return None
@@ -74,6 +80,12 @@ def texts_of(step: Step, parts: Sequence[Part]) -> tuple[str, ...] | None:
     return tuple(choice for choice in choices if isinstance(choice, str)) or None
 
 
+def keeps_conversation(step: Step, parts: Sequence[Part]) -> bool:
+    """Tell whether what a step writes at a path is its conversation, and not its output."""
+    keys = [write.key for write in step.facts.writes if tuple(write.parts) == tuple(parts)]
+    return keys == ["conversation"]
+
+
 def gives_text(step: Step) -> bool:
     """Tell whether a step's output is surely a text."""
     if step.type == "llm_call":
@@ -81,10 +93,21 @@ def gives_text(step: Step) -> bool:
     return step.type in ("router", "approval_gate")
 
 
-def schema_of(step: Step) -> Mapping[str, Any] | None:
-    """Return the JSON Schema that a step's reply must fit."""
+def schema_of(step: Step, document: WorkflowDocument | None = None) -> Mapping[str, Any] | None:
+    """Return the JSON Schema that a step's reply must fit; with ``document``, also one that its agent gives."""
     block, data = step.facts.block, step.facts.data
-    for name, key in _schema_places(block.name) if block is not None else ():
+    if block is None:
+        return None
+    found = _schema_in(block.name, data)
+    name = data.get("agent")
+    if found is not None or document is None or step.type != "agent" or not isinstance(name, str):
+        return found
+    agent = find_agent(document, name, document)
+    return _schema_in("agent", agent.data) if agent is not None else None
+
+
+def _schema_in(block: str, data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    for name, key in _schema_places(block):
         value = data.get(name)
         found = value.get(key) if isinstance(value, dict) else None
         if isinstance(found, dict):

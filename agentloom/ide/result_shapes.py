@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agentloom.analysis.document import Step, WorkflowDocument
-from agentloom.analysis.outcomes import schema_of
+from agentloom.analysis.outcomes import keeps_conversation, schema_of
 from agentloom.ide.owners import text_of
 from agentloom.language.paths import Part
 
@@ -25,6 +25,22 @@ class Shape(NamedTuple):
 
 
 NOTHING = Shape()
+MESSAGE = Shape({"role": Shape(words="string"), "content": Shape(words="string"), "name": Shape(words="string")})
+CONVERSATION = Shape(
+    {
+        "messages": Shape(words="array", items=MESSAGE),
+        "summary": Shape(words="string"),
+        "token_budget": Shape(words="integer"),
+        "trim_policy": Shape(words="string"),
+        "metadata": Shape(words="object"),
+    }
+)
+"""What a step keeps of a conversation."""
+
+
+def shape_of_write(document: WorkflowDocument, step: Step, parts: Sequence[Part]) -> Shape:
+    """Return what is known of what a step writes at a path of the state: its result, or its conversation."""
+    return CONVERSATION if keeps_conversation(step, parts) else shape_of_result(document, step)
 
 
 def shape_of_result(document: WorkflowDocument, step: Step) -> Shape:
@@ -32,7 +48,7 @@ def shape_of_result(document: WorkflowDocument, step: Step) -> Shape:
     child = document.children.get(step.id) if step.id is not None else None
     if child is not None:
         return shape_of_child(child.document, step.facts.data.get("return_keys"))
-    schema = schema_of(step)
+    schema = schema_of(step, document)
     if schema is not None:
         return shape_of_schema(schema)
     name = text_of(step.facts.block, step.facts.data, "tool")

@@ -12,7 +12,7 @@ from agentloom.analysis.dataflow import dataflow
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.analysis.rules.collisions import router_choices
 from agentloom.ide.around import Around
-from agentloom.ide.result_shapes import NOTHING, below, shape_of_result
+from agentloom.ide.result_shapes import NOTHING, below, shape_of_result, shape_of_write
 from agentloom.language.paths import MISSING, Part, get
 
 RESULTS = "steps"
@@ -118,10 +118,10 @@ def _names_below(document: WorkflowDocument, head: tuple[Part, ...], step: Step 
             writer = Writer(own, write.parts, upstream(own))
             if len(write.parts) > len(head):
                 found.setdefault(write.parts[len(head)], []).append(writer)
-                if len(write.parts) > len(head) + 1 or shape_of_result(document, own) != NOTHING:
+                if len(write.parts) > len(head) + 1 or shape_of_write(document, own, write.parts) != NOTHING:
                     deeper.add(write.parts[len(head)])
                 continue
-            for name, inner in below(shape_of_result(document, own), head[len(write.parts) :]).items():
+            for name, inner in below(shape_of_write(document, own, write.parts), head[len(write.parts) :]).items():
                 found.setdefault(name, []).append(writer)
                 origin.setdefault(name, inner.words)
                 if inner.names:

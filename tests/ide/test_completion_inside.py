@@ -603,3 +603,45 @@ def test_names_below_names_are_offered_for_some_of_many() -> None:
     found = labels(f"name: w\nsteps:\n{steps}{last}")
     assert {f"o{number}" for number in range(60)} <= set(found)
     assert sum(label.endswith(".a") for label in found) == 30
+
+
+TALK = """\
+name: w
+agents:
+  judge:
+    system_prompt: Judge.
+    output_schema:
+      type: json_schema
+      schema: {type: object, properties: {label: {type: string, enum: [fair, foul]}, score: {type: integer}}}
+steps:
+  - {id: first, type: agent, agent: judge, input: hi, conversation: talk, output: ruling}
+  - id: use
+"""
+LATER = "    depends_on: [first]\n"
+KEPT = ["messages", "summary", "token_budget", "trim_policy", "metadata"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("state.ruling.", ["label", "score"]),
+        ("steps.first.output.", ["label", "score"]),
+        ("state.talk.", KEPT),
+        ("state.talk.messages[0].", ["role", "content", "name"]),
+    ],
+)
+def test_what_an_agent_gives_and_what_a_conversation_keeps(path: str, expected: list[str]) -> None:
+    """The form of an agent's reply is that of its results; a conversation has a form of its own, whatever the reply's."""
+    assert labels(f'{TALK}    type: llm_call\n{LATER}    prompt: "{{{path}¦}}"\n') == expected
+
+
+def test_what_an_agent_can_say_is_compared_with() -> None:
+    """The texts that the form of its reply lists; not at the conversation."""
+    router = f"{TALK}    type: router\n{LATER}    default: first\n    conditions:\n      - target: first\n"
+    assert labels(f'{router}        expression: "state.ruling.label == ¦"\n')[:2] == ["'fair'", "'foul'"]
+    assert "'fair'" not in labels(f'{router}        expression: "state.talk.label == ¦"\n')
+
+
+def test_what_an_argument_can_be_comes_first() -> None:
+    """Before the state paths that a template might hold there."""
+    assert labels(TOOL + "    tool_args: {url: u, method: ¦}\n")[:4] == ["GET", "POST", "PUT", "DELETE"]

@@ -81,10 +81,10 @@ def values(where: Where, project: Project | None) -> Iterator[Item]:
         detail = "default" if value == default and "default" in schema else ""
         about = ("argument", tool.name, *map(str, where.path[1:]))
         if isinstance(value, str):
-            yield Item(value, "value", whole(where, value), detail, about, rank=3)
+            yield Item(value, "value", whole(where, value), detail, about, rank=1)
         elif plain:
             word = "true" if value else "false"
-            yield Item(word, "value", Edit(where.span, before(where) + word + comma(where)), detail, about, rank=3)
+            yield Item(word, "value", Edit(where.span, before(where) + word + comma(where)), detail, about, rank=1)
 
 
 def returned_apply(where: Where) -> bool:

@@ -13,7 +13,7 @@ from agentloom.ide.around import Around
 from agentloom.ide.prose.form import Block, Code, Inline, Items, Prose, excerpt, listed, say
 from agentloom.ide.prose.names import KINDS
 from agentloom.ide.prose.steps import layer_words, of_step
-from agentloom.ide.result_shapes import below, shape_of_result
+from agentloom.ide.result_shapes import below, shape_of_write
 from agentloom.ide.state_paths import Writer, initial_value, writers_of
 from agentloom.language.paths import MISSING, Part, PathFault, format_path, parse_path
 
@@ -140,7 +140,7 @@ def _held(document: WorkflowDocument, writer: Writer, parts: tuple[Part, ...]) -
     """Yield what is known of the value at a path that a step writes: its kind, or the names in it."""
     if writer.parts != parts[: len(writer.parts)]:
         return
-    shape = shape_of_result(document, writer.step)
+    shape = shape_of_write(document, writer.step, writer.parts)
     rest = parts[len(writer.parts) :]
     if rest:
         around = below(shape, rest[:-1])
