@@ -16,6 +16,7 @@ from agentloom.errors import (
     ValidationError,
     WorkflowError,
 )
+from agentloom.providers.surroundings import current_secrets
 
 log = logging.getLogger(__name__)
 
@@ -48,11 +49,13 @@ def classify(error: Exception, retryable: Sequence[int]) -> Classification:
 def failed(step_id: str, error: Exception, retryable: Sequence[int]) -> StepResult:
     """Return the result of an attempt that raised ``error``.
 
-    An error that nobody foresaw is named with its class; where it came from stands in the log, not in the result.
+    Secrets that it quotes are replaced, since results are kept and told. An error that nobody foresaw is named with its class; where it came from stands in the log, not in the result.
     """
     if isinstance(error, AgentLoomError):
         text = str(error) or type(error).__name__
     else:
         log.error("Step '%s' raised an unexpected error", step_id, exc_info=error)
         text = f"unexpected {type(error).__name__}: {error}" if str(error) else f"unexpected {type(error).__name__}"
-    return StepResult(step_id, "failed", error=text, error_classification=classify(error, retryable))
+    return StepResult(
+        step_id, "failed", error=current_secrets().text(text), error_classification=classify(error, retryable)
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agentloom.core.plain import NotPlain, plain
 from agentloom.errors import StepError, ValidationError
 from agentloom.providers.base import Message, ReplyFormat, Response
+from agentloom.providers.surroundings import current_attempt, current_secrets
 from agentloom.steps.tool_loop import assistant_turn
 from agentloom.tools.replies import Form, any_object, fitting, like_class
 
@@ -74,6 +75,9 @@ async def settle(
         if not faults:
             return response, value
         if not left:
+            attempt = current_attempt()
+            if attempt is not None:
+                current_secrets().learn(attempt.path, value)  # the faults quote it
             break
         response = await ask([*messages, *_again(response, faults)])
     tries = f" after {retries + 1} tries" if retries else ""

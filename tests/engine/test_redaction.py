@@ -116,6 +116,55 @@ def test_a_secret_appears_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert heard == [f"ask {SECRET}", SECRET, SECRET] or sorted(heard) == sorted([f"ask {SECRET}", SECRET, SECRET])
 
 
+FORM = {
+    "type": "object",
+    "properties": {"code": {"type": "integer"}},
+    "required": ["code"],
+    "additionalProperties": False,
+}
+QUOTED: dict[str, dict[str, Any]] = {
+    "a tool's own error": use("s", "boom", tool_args={"x": "{state.token}"}),
+    "a router": {"id": "s", "type": "router", "conditions": [{"expression": "int(state.token) > 1", "target": "z"}]},
+    "an attachment": ask("s", attachments=[{"type": "image", "source": "/nowhere/{state.token}.png"}]),
+    "a reply without its form": ask("s", output="login", response_schema={"type": "json_schema", "schema": FORM}),
+    "a step of a child": sub("s", steps=[use("k", "boom", tool_args={"x": "{state.token}"})]),
+}
+
+
+@pytest.mark.parametrize("why", QUOTED)
+def test_errors_quote_no_secrets(tmp_path: Path, why: str, caplog: pytest.LogCaptureFixture) -> None:
+    """RD-3: what went wrong is kept, told and logged, each time that it is tried again, too."""
+    step = {**QUOTED[why], "retry": {"max_retries": 1}}
+    schema = {"token": {"redact": True}, "login.*": {"redact": True}}
+    data = flow(step, ask("z", "s"), state={"token": SECRET}, state_schema=schema)
+    told: list[str] = []
+    journal: list[str] = []
+
+    class Tools:
+        async def call(self, name: str, arguments: Any) -> Any:
+            raise ValueError(f"no luck with {arguments['x']}")
+
+    async def hear(event: Any) -> None:
+        told.append(json.dumps(event.to_json()))
+        path = tmp_path / "r.journal"
+        journal.append(path.read_text(encoding="utf-8") if path.exists() else "")
+
+    async def main() -> None:
+        gateway = ProviderGateway()
+        gateway.register(Script({"s": json.dumps({"code": SECRET})}))
+        store = FileCheckpointer(tmp_path)
+        engine = WorkflowEngine(load_data(data), gateway, Tools(), checkpointer=store, run_id="r", on_event=hear)
+        result = await engine.run()
+        assert result.status == "failed"
+        assert mark(SECRET) in str(result.error)
+        whole = json.dumps(result.to_dict())
+        for text in (whole, (tmp_path / "r.json").read_text(encoding="utf-8"), *told, *journal, caplog.text):
+            assert SECRET not in text
+        assert any(mark(SECRET) in text for text in journal)
+
+    run_virtual(main)
+
+
 def test_the_journal_has_no_secrets_either(tmp_path: Path) -> None:
     """RD-3, R7: what is written while the run goes on is redacted before."""
     data = flow(
