@@ -18,7 +18,7 @@ NODE := tests/schema/node/node_modules
 EXTENSION := editors/vscode
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types pytest dogfood wheel extension update walk editors screenshots bench bench-lsp bench-newcomer bench-vscode setup format clean
+.PHONY: help demo test lint types pytest dogfood wheel extension update walk postgres editors screenshots bench bench-lsp bench-newcomer bench-vscode setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -36,7 +36,7 @@ lint: $(VENV)/.dev ## format check and lint
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-pytest: $(VENV)/.dev $(NODE)/.package-lock.json $(EXTENSION)/agentloom.vsix editors ## the tests, generated files and documents included
+pytest: $(VENV)/.dev $(NODE)/.package-lock.json $(EXTENSION)/agentloom.vsix editors postgres ## the tests, generated files and documents included
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
@@ -50,6 +50,9 @@ extension: $(EXTENSION)/node_modules/.package-lock.json ## check, test and packa
 
 update: $(VENV)/.dev $(NODE)/.package-lock.json ## write every generated file again: schemas, catalogue, rule pages, golden files, pictures
 	$(BIN)/python -m pytest -q --update -m golden -p no:randomly
+
+postgres: ## install PostgreSQL for the tests of durable runs, where that takes no questions
+	@bash scripts/postgres.sh
 
 editors: ## install the editors and the browser that the tests drive, where that takes no questions
 	@bash scripts/editors.sh

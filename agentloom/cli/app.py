@@ -37,6 +37,8 @@ COMMANDS = (
     CommandEntry("record", "Bring a recording up to date."),
     CommandEntry("resume", "Go on with a run from where it stopped."),
     CommandEntry("runs", "List the runs that were kept."),
+    CommandEntry("cancel", "Stop a run that a database holds."),
+    CommandEntry("worker", "Perform the runs that a database holds."),
     CommandEntry("history", "List the runs of this project, with filters."),
     CommandEntry("callback-server", "Take decisions about paused runs over HTTP."),
     CommandEntry("validate", "Check workflow and agent files."),

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
-from agentloom.cli.options import LITE, some_name
+from agentloom.cli.options import LITE, ON, place, some_name
 from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, money, pairs_of, recorded_world
 from agentloom.cli.stores import checkpointer_of, find_run
 from agentloom.errors import UsageError, WorkflowError
+
+if TYPE_CHECKING:
+    from agentloom.cli.running import Output
+    from agentloom.core.results import WorkflowResult
+    from agentloom.durable.dbos.place import Place
 
 MOST_NAMES = 20
 """How many redacted values a warning names."""
@@ -30,6 +35,7 @@ MOST_NAMES = 20
 )
 @click.option("--approve", is_flag=True, help="Approve the gate at which the run waits.")
 @click.option("--reject", is_flag=True, help="Reject it.")
+@ON
 @LITE
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--stream", is_flag=True, help="Show replies while they are written.")
@@ -48,6 +54,7 @@ def command(
     budget: float | None,
     approve: bool,
     reject: bool,
+    on: str | None,
     as_json: bool,
     stream: bool,
     recording: str | None,
@@ -70,6 +77,32 @@ def command(
         raise UsageError("`--approve` and `--reject` contradict each other; give one of them")
     decision = "approved" if approve else "rejected" if reject else None
     world = recorded_world(recording, record_tools)
+    where = place(on)
+    if where is not None:
+        if recording is not None or checkpoint_dir is not None or if_updated is not None:
+            option = "--record" if recording else "--checkpoint-dir" if checkpoint_dir is not None else "--if-updated"
+            raise UsageError(f"`{option}` doesn't go with `--on`")
+        from agentloom.cli.durable import resume_on
+        from agentloom.cli.running import Output
+
+        told = sys.stderr if as_json or events == "-" else sys.stdout
+        output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
+        _finish(
+            resume_on(
+                where,
+                run_id,
+                output,
+                decision,
+                Overrides(provider, model, stream, None, budget).config(),
+                lambda state: _state(state, pairs),
+                _tell_redacted,
+                not no_history,
+            ),
+            output,
+            as_json,
+            None,
+            where,
+        )
     store = checkpointer_of(checkpoint_dir)
     data = find_run(store, run_id)
     if data.part_of is not None:
@@ -95,16 +128,23 @@ def command(
     except UsageError as error:  # no plain data; nobody has typed it
         raise WorkflowError(f"run `{data.run_id}` can't be resumed: {error}") from None
     _tell_redacted(redacted_in(store, data, given))
-    told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
+    told = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     chronicle = None if no_history else chronicle_of(document, resumed=True)
     result = run_to_the_end(document, given, output, store, data, decisions, world=world, chronicle=chronicle)
+    _finish(result, output, as_json, checkpoint_dir, None)
+
+
+def _finish(
+    result: WorkflowResult, output: Output, as_json: bool, checkpoint_dir: str | None, where: Place | None
+) -> NoReturn:
+    """Tell what came of the run, and end."""
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:
         output.summarise(result, resumed=True)
-        for line in how_to_go_on(result, checkpoint_dir):
-            print(line, file=told)
+        for line in how_to_go_on(result, checkpoint_dir, where):
+            print(line, file=output.told)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
 
 

@@ -16,7 +16,7 @@ from agentloom.analysis.document import WorkflowDocument
 from agentloom.cli.check import NONE, count_severities, rendered
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
 from agentloom.cli.loading import load
-from agentloom.cli.options import LITE, RUN_ID, UNTIL, some_name
+from agentloom.cli.options import LITE, ON, RUN_ID, UNTIL, place, some_name
 from agentloom.cli.state import initial_state, parse_pair
 from agentloom.cli.stores import new_checkpointer
 from agentloom.cli.tables import in_words
@@ -27,6 +27,7 @@ from agentloom.records import record
 
 if TYPE_CHECKING:
     from agentloom.cli.worlds import World
+    from agentloom.durable.dbos.place import Place
 
 DONE, FAILED = 0, 1
 
@@ -115,6 +116,8 @@ def money(context: click.Context, parameter: click.Parameter, value: float | Non
 )
 @RUN_ID
 @UNTIL
+@ON
+@click.option("--detach", is_flag=True, help="Leave the run to the workers of --on, and don't wait for it.")
 @click.option("--no-history", is_flag=True, help="Leave no record of the run for `agentloom history`.")
 @click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
 @click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
@@ -135,6 +138,8 @@ def command(
     checkpoint_dir: str | None,
     run_id: str | None,
     until: str | None,
+    on: str | None,
+    detach: bool,
     no_history: bool,
     events: str | None,
     stdin_filename: str | None,
@@ -155,6 +160,13 @@ def command(
         raise UsageError("`--checkpoint-dir` goes with `--checkpoint`")
     if as_json and events == "-":
         raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+    where = place(on)
+    if where is not None and (checkpoint or recording is not None):
+        option = "--checkpoint" if checkpoint else "--record"
+        cure = "every run is kept there" if checkpoint else "record a run without it"
+        raise UsageError(f"`{option}` doesn't go with `--on`; {cure}")
+    if detach and where is None:
+        raise UsageError("`--detach` goes with `--on`, which says where the run is left")
     document = checked(file, stdin_filename, color)
     overrides = Overrides(provider, model, stream, mock_responses, budget)
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
@@ -166,13 +178,23 @@ def command(
     kept = new_checkpointer(checkpoint_dir, run_id) if checkpoint else None
     changed = overridden(document, overrides)
     chronicle = None if no_history else chronicle_of(changed)
-    result = run_to_the_end(changed, state, output, kept, run_id=run_id, until=until, world=world, chronicle=chronicle)
+    if where is not None:
+        from agentloom.cli.durable import run_on
+
+        ended = run_on(where, changed, state, output, run_id, until, None if detach else chronicle, detach)
+        if ended is None:
+            raise click.exceptions.Exit(DONE)
+        result = ended
+    else:
+        result = run_to_the_end(
+            changed, state, output, kept, run_id=run_id, until=until, world=world, chronicle=chronicle
+        )
     if as_json:
         print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
     else:
         output.summarise(result)
-        if checkpoint:
-            for line in how_to_go_on(result, checkpoint_dir):
+        if checkpoint or where is not None:
+            for line in how_to_go_on(result, checkpoint_dir, where):
                 print(line, file=told)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
 
@@ -190,11 +212,13 @@ def recorded_world(recording: str | None, tools: bool) -> World | None:
     return RecordedWorld(recording, tools=tools)
 
 
-def how_to_go_on(result: WorkflowResult, checkpoint_dir: str | None) -> Iterator[str]:
+def how_to_go_on(result: WorkflowResult, checkpoint_dir: str | None, on: Place | None = None) -> Iterator[str]:
     """Yield the commands that decide about the gate at which a run waits."""
     if result.status != "paused":
         return
     where = f" --checkpoint-dir {checkpoint_dir}" if checkpoint_dir is not None else ""
+    if on is not None:
+        where = f" --on {on.name}"
     gate = next((name for name, step in result.step_results.items() if step.status == "paused"), "")
     yield f"It waits at `{gate}`. Decide with one of:"
     for option in ("--approve", "--reject"):

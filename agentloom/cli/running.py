@@ -198,13 +198,13 @@ async def _heed_signals(
             task_status.started()
             async for _ in signals:
                 if scope.cancel_called:
-                    _leave(told)
+                    leave(told)
                 scope.cancel()
     finally:
         heed_signals()  # while the result is told
 
 
-def _leave(told: Told) -> NoReturn:
+def leave(told: Told) -> NoReturn:
     """End the process without waiting for anything, and without leaving anything behind."""
     from agentloom.tools.shell_command import kill_commands
 

@@ -11,6 +11,7 @@ import click
 from agentloom.checkpointing.history import history_of
 from agentloom.cli.cells import draw, visible
 from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_unicode, look_of
+from agentloom.cli.options import ON, place
 from agentloom.cli.stores import all_runs, checkpointer_of
 
 HEADER = ("RUN ID", "WORKFLOW", "STATUS", "UPDATED")
@@ -18,17 +19,24 @@ HEADER = ("RUN ID", "WORKFLOW", "STATUS", "UPDATED")
 
 @click.group(invoke_without_command=True, subcommand_metavar="[show RUN]")
 @click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@ON
 @click.option("--json", "as_json", is_flag=True, help="Print the checkpoints whole.")
 @click.pass_context
-def command(context: click.Context, checkpoint_dir: str | None, as_json: bool) -> None:
+def command(context: click.Context, checkpoint_dir: str | None, on: str | None, as_json: bool) -> None:
     """List the runs that were kept with --checkpoint, the latest first; `runs show RUN` shows one of them.
 
     `interrupted` is a run whose process was killed, `running` one that is under way; both are read off the run's journal.
     """
     if context.invoked_subcommand is not None:
-        context.obj = checkpoint_dir, as_json  # `runs --json show RUN` means the same as `runs show RUN --json`
+        context.obj = checkpoint_dir, on, as_json  # `runs --json show RUN` means the same as `runs show RUN --json`
         return
-    found, problems = all_runs(checkpointer_of(checkpoint_dir))
+    where = place(on)
+    if where is None:
+        found, problems = all_runs(checkpointer_of(checkpoint_dir))
+    else:
+        from agentloom.cli.durable import runs_on
+
+        found, problems = runs_on(where), []
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
     look = look_of(sys.stdout, "never")
@@ -36,7 +44,7 @@ def command(context: click.Context, checkpoint_dir: str | None, as_json: bool) -
         print(json.dumps([run.to_dict() for run in found], indent=2, ensure_ascii=not is_unicode(look.encoding)))
         return
     if not found:
-        print("No checkpoint runs found.")
+        print("No checkpoint runs found." if where is None else f"No runs found in {where.name}.")
         return
     rows = [HEADER, *((run.run_id, run.workflow_name, run.status, run.updated_at[:19]) for run in found)]
     shown = [[visible(cell, look.encoding) for cell in row] for row in rows]
@@ -54,6 +62,7 @@ def command(context: click.Context, checkpoint_dir: str | None, as_json: bool) -
 @click.option(
     "--runs-dir", type=click.Path(file_okay=False), help="Where the records of the history are: agentloom_runs."
 )
+@ON
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON, and nothing else.")
 @click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
 @click.pass_context
@@ -62,6 +71,7 @@ def show(
     run_id: str,
     checkpoint_dir: str | None,
     runs_dir: str | None,
+    on: str | None,
     as_json: bool,
     color: ColorChoice,
 ) -> None:
@@ -72,10 +82,17 @@ def show(
 
     Exit codes: 0 done; 1 an unknown run, or a checkpoint that can't be read.
     """
-    above_dir, above_json = context.obj or (None, False)
+    above_dir, above_on, above_json = context.obj or (None, None, False)
     from agentloom.cli.showing import lines_of, shown_run
 
-    run = shown_run(checkpointer_of(checkpoint_dir or above_dir), history_of(runs_dir, os.environ), run_id)
+    history = history_of(runs_dir, os.environ)
+    where = place(on or above_on)
+    if where is None:
+        run = shown_run(checkpointer_of(checkpoint_dir or above_dir), history, run_id)
+    else:
+        from agentloom.cli.durable import shown_on
+
+        run = shown_on(where, run_id, history)
     look = look_of(sys.stdout, color)
     if as_json or above_json:
         print(json.dumps(run.to_dict(), indent=2, ensure_ascii=not is_unicode(look.encoding)))

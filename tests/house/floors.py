@@ -37,7 +37,7 @@ FLOORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("F4b", ("agentloom.steps", "agentloom.core.keeping")),
     ("F4c", ("agentloom.core.engine", "agentloom.core.dsl")),
     ("F4d", ("agentloom.core.adapter",)),
-    ("F5", ("agentloom_lsp", "agentloom.callbacks", "agentloom.api")),
+    ("F5", ("agentloom_lsp", "agentloom.callbacks", "agentloom.api", "agentloom.durable.dbos")),
     ("F6", ("agentloom.cli",)),
     ("the door", ("agentloom.__main__",)),
 )
@@ -91,11 +91,13 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
         "agentloom.providers",
         "agentloom.tools",
         "agentloom.callbacks",
+        "agentloom.durable.dbos",
         "agentloom.cli",
     ),
     "starlette": ("agentloom.callbacks",),
     "uvicorn": ("agentloom.callbacks",),
-    "dbos": ("agentloom.durable",),
+    "dbos": ("agentloom.durable.dbos",),
+    "psycopg": ("agentloom.durable.dbos",),
     "networkx": ("agentloom.core.graph",),
 }
 

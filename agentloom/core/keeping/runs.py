@@ -73,23 +73,35 @@ def load_run(checkpointer: FileCheckpointer, run_id: str) -> CheckpointData:
     running = is_running(path)
     if not running and not path.exists():
         return checkpointer.read(run_id)
-    completed, since = header.get("completed_steps"), header.get("paused_since")
-    done = [path for path, result in recorded.outcomes.items() if "." not in path and result.get("status") == "success"]
-    found = {
-        **header,
-        "run_id": run_id,
-        "status": RUNNING if running else INTERRUPTED,
-        "updated_at": _written(path, str(header.get("begun", ""))),
-        "completed_steps": [*completed, *done] if isinstance(completed, list) else done,
-        "paused_since": {**since, **recorded.paused_since} if isinstance(since, dict) else recorded.paused_since,
-        "total_cost_usd": recorded.whole.cost_usd,
-        "total_tokens": recorded.whole.tokens,
-        "schema_version": 1,
-    }
     try:
-        return CheckpointData.from_dict(found)
+        return seed_of(
+            recorded, run_id, RUNNING if running else INTERRUPTED, _written(path, str(header.get("begun", "")))
+        )
     except CheckpointSchemaError as error:
         raise CheckpointSchemaError(f"journal `{path}` can't be read: {error}") from None
+
+
+def seed_of(recorded: Recorded, run_id: str, status: str, updated: str) -> CheckpointData:
+    """Return what a run goes on from that left no checkpoint, but what it recorded; ``updated`` is when that was written last.
+
+    Raises ``CheckpointSchemaError`` when that is no journal's.
+    """
+    header = recorded.header
+    completed, since = header.get("completed_steps"), header.get("paused_since")
+    done = [path for path, result in recorded.outcomes.items() if "." not in path and result.get("status") == "success"]
+    return CheckpointData.from_dict(
+        {
+            **header,
+            "run_id": run_id,
+            "status": status,
+            "updated_at": updated,
+            "completed_steps": [*completed, *done] if isinstance(completed, list) else done,
+            "paused_since": {**since, **recorded.paused_since} if isinstance(since, dict) else recorded.paused_since,
+            "total_cost_usd": recorded.whole.cost_usd,
+            "total_tokens": recorded.whole.tokens,
+            "schema_version": 1,
+        }
+    )
 
 
 def redacted_in(checkpointer: FileCheckpointer, data: CheckpointData, given: Mapping[str, JSON]) -> list[str]:
@@ -97,11 +109,18 @@ def redacted_in(checkpointer: FileCheckpointer, data: CheckpointData, given: Map
 
     A name that begins with `steps.` is that of a value that stands nowhere else in the state, and can't be given again.
     """
-    found = list(Redaction().secret_keys({**data.state, **given}))
     results = {**data.step_results, **data.inside}
     if data.status in (INTERRUPTED, RUNNING):
         with suppress(OSError, CheckpointSchemaError):  # gone on meanwhile, which the resume will find out itself
             results.update(read_journal(journal_of(checkpointer, data.run_id)).outcomes)
+    return redacted_among(results, data, given)
+
+
+def redacted_among(
+    results: Mapping[str, Mapping[str, JSON]], data: CheckpointData, given: Mapping[str, JSON]
+) -> list[str]:
+    """Return the names of redacted values as ``redacted_in`` does; ``results`` are those that the run goes on with, by path."""
+    found = list(Redaction().secret_keys({**data.state, **given}))
     for path, result in results.items():
         if result.get("status") == "success":
             found += redacted_in_result(path, result, data.workflow_definition, {**data.state, **given})

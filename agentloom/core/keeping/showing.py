@@ -13,6 +13,7 @@ from agentloom.checkpointing.history import History, RunRecord
 from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, journal_of, load_run
 from agentloom.core.results import JSON
 from agentloom.durable.journal import read_journal
+from agentloom.durable.recorded import Recorded
 from agentloom.errors import CheckpointSchemaError
 from agentloom.records import record
 
@@ -108,16 +109,35 @@ def show_run(store: FileCheckpointer, history: History, run_id: str) -> ShownRun
         raise KeyError(run_id)
     if kept is not None and kept.status in (INTERRUPTED, RUNNING):
         remembered = None  # it tells of an earlier life of the run
-    told = {str(step.get("step")): step for step in remembered.steps} if remembered is not None else {}
-    results = dict(_results(store, kept)) if kept is not None else {}
-    attempts = dict(kept.attempts) if kept is not None else {}
-    open_steps: dict[str, str] = {}
+    recorded: Recorded | None = None
     if kept is not None and kept.status in (INTERRUPTED, RUNNING):
         with suppress(OSError, CheckpointSchemaError):
             recorded = read_journal(journal_of(store, run_id))
-            results.update(recorded.outcomes)
-            attempts.update(recorded.attempts)
-            open_steps = {path: kept.status for path, is_open in recorded.open.items() if is_open}
+    results = dict(_results(store, kept)) if kept is not None else {}
+    checkpoint = store.path(run_id)
+    return shown(run_id, kept, results, recorded, remembered, checkpoint if checkpoint.exists() else None, history)
+
+
+def shown(
+    run_id: str,
+    kept: CheckpointData | None,
+    results: Mapping[str, Mapping[str, Any]],
+    recorded: Recorded | None,
+    remembered: RunRecord | None,
+    checkpoint: Path | None,
+    history: History,
+) -> ShownRun:
+    """Return a run from what is known of it: what was ``kept`` and ``remembered``, one of which there is; the ``results`` of its steps,
+    by path; and what is ``recorded`` of a life that came to no end of its own.
+    """
+    told = {str(step.get("step")): step for step in remembered.steps} if remembered is not None else {}
+    results = dict(results)
+    attempts = dict(kept.attempts) if kept is not None else {}
+    open_steps: dict[str, str] = {}
+    if recorded is not None and kept is not None:
+        results.update(recorded.outcomes)
+        attempts.update(recorded.attempts)
+        open_steps = {path: kept.status for path, is_open in recorded.open.items() if is_open}
     types = dict(_types(kept.workflow_definition, "")) if kept is not None else {}
     names = dict.fromkeys([*told, *results, *open_steps])
     known = [name for name in types if name in names]
@@ -126,8 +146,7 @@ def show_run(store: FileCheckpointer, history: History, run_id: str) -> ShownRun
         _step(name, told.get(name), results.get(name), types.get(name), attempts.get(name), open_steps.get(name))
         for name in order
     )
-    checkpoint = store.path(run_id)
-    return _run(run_id, kept, remembered, steps, checkpoint if checkpoint.exists() else None, history)
+    return _run(run_id, kept, remembered, steps, checkpoint, history)
 
 
 def _run(

@@ -1,0 +1,291 @@
+"""Runs that live in a database (``--on``): what the commands do with them. Only these commands import DBOS."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+
+import anyio
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.checkpointing.base import CheckpointData
+from agentloom.checkpointing.history import History
+from agentloom.cli.chronicle import Chronicle
+from agentloom.cli.logs import logging_to_stderr
+from agentloom.cli.running import Output, Told, leave
+from agentloom.cli.signals import heed_signals, stop_signals, terminable
+from agentloom.cli.stores import LATEST
+from agentloom.cli.worlds import World, tools_of
+from agentloom.core.engine import new_run_id
+from agentloom.core.keeping.runs import RUNNING, redacted_among
+from agentloom.core.keeping.showing import ShownRun, shown
+from agentloom.core.kinds import Tools
+from agentloom.core.loader import load_data
+from agentloom.core.results import WorkflowResult
+from agentloom.durable.dbos.archive import Archive, Found
+from agentloom.durable.dbos.feed import recorded_of
+from agentloom.durable.dbos.orders import HERE, QUEUE, Order, order_for, run_of
+from agentloom.durable.dbos.place import Busy, Place
+from agentloom.durable.dbos.worker import Worker
+from agentloom.durable.journal import RunIsBusy
+from agentloom.errors import UsageError, WorkflowError
+from agentloom.providers.gateway import ProviderGateway
+from agentloom.similar import closest
+
+PATIENCE_S = 2.0
+"""How long a second Ctrl-C may take to cancel a run, in seconds."""
+
+INTERRUPTED = 130
+
+
+def equip(document: WorkflowDocument) -> tuple[ProviderGateway, Tools | None]:
+    """Return what a workflow works with on this machine."""
+    return World().gateway(document), tools_of(document)
+
+
+class Desk:
+    """Where runs are asked for: a database, and this process as its worker if it is a SQLite file that nobody works on."""
+
+    def __init__(self, place: Place, archive: Archive, worker: Worker | None) -> None:
+        self.place = place
+        self.archive = archive
+        self.worker = worker
+
+    def put(self, order: Order, number: int) -> str:
+        """Ask for a segment and return its id. Raises ``RunIsBusy``, and ``WorkflowError`` for secrets that would have to go through the database."""
+        if self.worker is None:
+            if order.secrets:
+                names = ", ".join(f"`{name}`" for name in order.secrets)
+                raise WorkflowError(
+                    f"state {names} is secret and would have to go through the database; give the worker's tools and providers"
+                    " their keys in its environment instead"
+                )
+            return self.archive.put(order, number, QUEUE)
+        from agentloom.durable.dbos.orders import segment_id
+
+        segment = segment_id(str(order.input["run_id"]), number)
+        self.worker.secrets[segment] = order.secrets
+        return self.archive.put(order, number, HERE)
+
+
+@contextmanager
+def desk_of(place: Place, detached: bool = False) -> Iterator[Desk]:
+    """Open a place. Raises ``Busy`` when another run works on a SQLite file, ``WorkflowError`` for a database that can't be used."""
+    worker: Worker | None = None
+    if place.file is not None and not detached:
+        worker = Worker(place, equip, alone=True)
+        try:
+            worker.start()
+        except Busy as busy:
+            if not busy.is_worker:
+                raise
+            worker = None
+    if worker is not None:
+        try:
+            yield Desk(place, worker.archive, worker)
+        finally:
+            worker.stop()
+        return
+    with closing(Archive(place, migrate=place.file is not None)) as archive:
+        yield Desk(place, archive, None)
+
+
+def run_on(
+    place: Place,
+    document: WorkflowDocument,
+    state: Mapping[str, Any],
+    output: Output,
+    run_id: str | None = None,
+    until: str | None = None,
+    chronicle: Chronicle | None = None,
+    detached: bool = False,
+) -> WorkflowResult | None:
+    """Have a document run and return the result; None when nobody waits for it.
+
+    Raises what ``run_to_the_end`` raises.
+    """
+    order = order_for(document, state, run_id or new_run_id(), until)
+    with terminable(), desk_of(place, detached) as desk:
+        segment = desk.put(order, 1)
+        print(f"Run ID: {order.input['run_id']}", file=output.told, flush=True)
+        return None if detached else _followed(desk, segment, output, chronicle)
+
+
+def resume_on(
+    place: Place,
+    word: str,
+    output: Output,
+    decision: str | None,
+    changes: Mapping[str, Any],
+    given: Callable[[dict[str, Any]], Mapping[str, Any]],
+    tell_redacted: Callable[[list[str]], None],
+    history: bool,
+) -> WorkflowResult:
+    """Go on with a run and return the result. ``changes`` are keys of its `config`, ``given`` returns its state with what was given anew.
+
+    Raises ``RunIsBusy`` when it is under way, or another one was faster.
+    """
+    with terminable(), desk_of(place) as desk:
+        found = found_run(desk.archive, word)
+        data = found.data
+        if data.status == RUNNING:
+            raise RunIsBusy(f"run `{data.run_id}` is under way; `agentloom cancel {data.run_id}` stops it")
+        if decision is not None and (data.status != "paused" or data.paused_step_id is None):
+            option = "--approve" if decision == "approved" else "--reject"
+            raise WorkflowError(
+                f"run `{data.run_id}` doesn't wait at a gate, it is {data.status}; leave `{option}` out"
+            )
+        decisions = {data.paused_step_id: decision} if decision is not None and data.paused_step_id is not None else {}
+        data.workflow_definition["config"] = {**(data.workflow_definition.get("config") or {}), **changes}
+        state = given(data.state)
+        recorded = recorded_of(found.lines)
+        results = {**data.step_results, **data.inside, **(recorded.outcomes if recorded is not None else {})}
+        tell_redacted(redacted_among(results, data, state))
+        document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
+        order = order_for(document, state, data.run_id, seed=data, decisions=decisions, lines=found.lines)
+        if found.is_open:
+            desk.archive.cancel(found.segment)  # whoever performed it is gone
+        segment = desk.put(order, run_of(found.segment)[1] + 1)
+        from agentloom.cli.chronicle import chronicle_of
+
+        print(f"Run ID: {data.run_id}", file=output.told, flush=True)
+        return _followed(desk, segment, output, chronicle_of(document, resumed=True) if history else None)
+
+
+def cancel_on(place: Place, word: str) -> str:
+    """Cancel a run that is under way, and return its id. Raises ``WorkflowError`` for one that isn't."""
+    with closing(Archive(place)) as archive:
+        found = found_run(archive, word)
+        if not found.is_open:
+            raise WorkflowError(f"run `{found.data.run_id}` isn't under way, it is {found.data.status}")
+        archive.cancel(found.segment)
+        return found.data.run_id
+
+
+def runs_on(place: Place) -> list[CheckpointData]:
+    """Return every run of a place, the latest first."""
+    with closing(Archive(place)) as archive:
+        return archive.runs()
+
+
+def shown_on(place: Place, word: str, history: History) -> ShownRun:
+    """Return a run with all that is known of it."""
+    with closing(Archive(place)) as archive:
+        found = found_run(archive, word)
+        data = found.data
+        inside = recorded_of(found.lines or archive.lines(found.segment))
+        results = dict(data.step_results)
+        if inside is not None:
+            results.update({path: result for path, result in inside.outcomes.items() if "." in path})
+        return shown(
+            data.run_id,
+            data,
+            {**results, **data.inside},
+            recorded_of(found.lines),
+            history.read(data.run_id),
+            None,
+            history,
+        )
+
+
+def found_run(archive: Archive, word: str) -> Found:
+    """Return the run that a word names: its id, the beginning of it, or `latest`. Raises ``WorkflowError``, which says what there is."""
+    with suppress(KeyError):
+        return archive.find(word)
+    ids = archive.ids()
+    if word == LATEST and ids:
+        return archive.find(ids[0])
+    fitting = [name for name in ids if name.startswith(word)]
+    if len(fitting) == 1:
+        return archive.find(fitting[0])
+    if fitting:
+        names = ", ".join(f"`{name}`" for name in fitting[:5])
+        raise WorkflowError(f"`{word}` begins the ids of {len(fitting)} runs: {names}; write more of it")
+    near = closest(word, ids)
+    cure = f"did you mean `{near}`?" if near else "`agentloom runs` lists them"
+    raise WorkflowError(f"there is no run `{word}` in `{archive.place.name}`; {cure}")
+
+
+def work_on(place: Place, concurrency: int, drain_s: float) -> None:
+    """Perform runs until a signal says stop; then give those that are under way ``drain_s`` seconds."""
+    with terminable(), logging_to_stderr():
+        worker = Worker(place, equip, alone=False, concurrency=concurrency)
+        worker.start()
+        print(f"takes runs from {place.name}, {concurrency} at once; Ctrl-C stops it", flush=True)
+        with suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600)
+        print(f"stops when what is under way has ended, in {drain_s:g} seconds at the latest", flush=True)
+        with suppress(KeyboardInterrupt):
+            worker.stop(drain_s)
+        from agentloom.tools.shell_command import kill_commands
+
+        kill_commands()
+        sys.stdout.flush()
+        os._exit(0)  # DBOS's threads wait for what goes on elsewhere
+
+
+def _followed(desk: Desk, segment: str, output: Output, chronicle: Chronicle | None) -> WorkflowResult:
+    """Tell what happens in a segment and return the result. Raises ``KeyboardInterrupt`` when a signal ended that."""
+    with logging_to_stderr() as log:
+        told = Told(output, log, chronicle)
+        stopped = False
+        try:
+            with closing(told):
+                stopped = anyio.run(_follow, desk, segment, told)
+            ended = desk.archive.ended(segment)
+        except KeyboardInterrupt:
+            stopped = True
+            raise
+        finally:
+            if chronicle is not None and stopped:
+                chronicle.end(run_of(segment)[0], None)
+        if stopped or ended.code == INTERRUPTED:
+            raise KeyboardInterrupt
+        if ended.result is None:
+            text = str(ended.error)
+            raise UsageError(text) if ended.code == UsageError.exit_code else WorkflowError(text)
+        if chronicle is not None:
+            chronicle.end(ended.result.run_id, ended.result)
+        return ended.result
+
+
+async def _follow(desk: Desk, segment: str, told: Told) -> bool:
+    """Hand the events of a segment on until it ends; tell whether a signal ended that."""
+    stopped = False
+    async with anyio.create_task_group() as group:
+
+        async def heed(*, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+            nonlocal stopped
+            try:
+                with anyio.open_signal_receiver(signal.SIGINT, *stop_signals()) as signals:
+                    task_status.started()
+                    async for number in signals:
+                        if stopped and desk.worker is not None:
+                            leave(told)
+                        elif stopped or desk.worker is not None:
+                            stopped = True
+                            cancel = desk.archive.cancel if desk.worker is None else desk.worker.cancel
+                            group.start_soon(anyio.to_thread.run_sync, cancel, segment)
+                        else:
+                            stopped = True
+                            if number == signal.SIGINT:
+                                print("the run goes on without this terminal; Ctrl-C again cancels it", file=sys.stderr)
+                            group.start_soon(detach, 0.0 if number != signal.SIGINT else PATIENCE_S)
+            finally:
+                heed_signals()
+
+        async def detach(seconds: float) -> None:
+            await anyio.sleep(seconds)
+            group.cancel_scope.cancel()
+
+        await group.start(heed)
+        async for event in desk.archive.follow(segment):
+            await told.event(event)
+        group.cancel_scope.cancel()
+    return stopped

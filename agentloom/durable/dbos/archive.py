@@ -1,0 +1,247 @@
+"""The database as whoever asks for runs sees it: puts segments there, finds runs, follows them, cancels them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, WorkflowStatus
+from dbos import error as dbos_error
+
+from agentloom.checkpointing.base import CheckpointData
+from agentloom.core.events import RunEvent
+from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, seed_of
+from agentloom.core.results import JSON, WorkflowResult
+from agentloom.durable.dbos.feed import STREAM, recorded_of
+from agentloom.durable.dbos.orders import RUN, VERSION, Order, run_of, segment_id
+from agentloom.durable.dbos.place import Place, is_held
+from agentloom.durable.dbos.wire import event_from_wire, result_from_wire
+from agentloom.durable.journal import RunIsBusy
+from agentloom.durable.recorded import Recorded
+from agentloom.errors import AgentLoomError, UsageError, WorkflowError
+
+APPLICATION = "agentloom"
+POOL = 4
+LOOK_S = 0.05
+"""How often a reader looks for news, in seconds."""
+
+ALIVE = ("ENQUEUED", "PENDING", "DELAYED")
+
+
+class Found(NamedTuple):
+    """A run: its last segment, what it goes on from, and the lines of its journal if it came to no end of its own.
+
+    ``is_open`` tells that the segment is still under way for DBOS, whoever performs it.
+    """
+
+    segment: str
+    data: CheckpointData
+    lines: list[str]
+    is_open: bool
+
+
+class Ended(NamedTuple):
+    """How a segment ended: with a result, or in one line why there is none and the exit code that goes with it; 130 for a cancelled one."""
+
+    result: WorkflowResult | None
+    error: str | None = None
+    code: int = 0
+
+
+class Archive:
+    """The runs of a place."""
+
+    def __init__(self, place: Place, migrate: bool = False) -> None:
+        """Connect; ``migrate`` prepares a database that is new. Raises ``WorkflowError`` when that fails."""
+        self.place = place
+        self.is_ours = False
+        """Whether nobody but this process works on the database, so that nothing in it is under way."""
+        logging.getLogger("dbos").setLevel(logging.CRITICAL)
+        if place.file is not None and not place.file.exists() and not migrate:
+            raise WorkflowError(
+                f"there is no database `{place.file}`; `agentloom run FILE --on {place.name}` makes one"
+            )
+        try:
+            if migrate:
+                if place.file is not None:
+                    place.file.parent.mkdir(parents=True, exist_ok=True)
+                DBOS.migrate(place.url)
+            self.client = DBOSClient(
+                system_database_url=place.url,
+                serializer=DBOSPortableJSONSerializer(),
+                system_database_pool_size=POOL,
+                application_name=APPLICATION,
+                retry_connection_errors=False,
+            )
+            self.client.list_workflows(name=RUN, limit=1, load_input=False, load_output=False)
+        except Exception as error:
+            reason = _in_a_line(error)
+            if "workflow_status" in reason or ("does not exist" in reason and "relation" in reason):
+                reason = f"no worker has prepared it yet; start one with `agentloom worker --on {place.name}`"
+            raise WorkflowError(f"`{place.name}` can't be used: {reason}") from None
+
+    def close(self) -> None:
+        """Disconnect."""
+        self.client.destroy()
+
+    def put(self, order: Order, number: int, queue: str) -> str:
+        """Ask for a segment, and return its id. Raises ``RunIsBusy`` when it was asked for already: one of many wins."""
+        run_id = str(order.input["run_id"])
+        segment = segment_id(run_id, number)
+        try:
+            self.client.enqueue(
+                {
+                    "workflow_name": RUN,
+                    "queue_name": queue,
+                    "workflow_id": segment,
+                    "workflow_id_reuse_policy": "reject",
+                    "app_version": VERSION,
+                    "attributes": {
+                        "run": run_id,
+                        "segment": number,
+                        "workflow": str(order.input["definition"].get("name") or ""),
+                    },
+                },
+                order.input,
+            )
+        except dbos_error.DBOSWorkflowIDInUseError:
+            if number == 1:
+                raise UsageError(
+                    f"there is a run `{run_id}` in `{self.place.name}` already; take another `--run-id`"
+                ) from None
+            raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile; look at it again") from None
+        return segment
+
+    # --- finding runs
+
+    def runs(self) -> list[CheckpointData]:
+        """Return every run as far as it has come, the latest first."""
+        last: dict[str, tuple[int, WorkflowStatus]] = {}
+        for status in self.client.list_workflows(name=RUN, load_input=False, load_output=False):
+            run_id, number = run_of(status.workflow_id)
+            if run_id not in last or last[run_id][0] < number:
+                last[run_id] = number, status
+        found = [self._found(status.workflow_id).data for _, status in last.values()]
+        found.sort(key=lambda data: (data.updated_at, data.run_id), reverse=True)
+        return found
+
+    def find(self, run_id: str) -> Found:
+        """Return a run. Raises ``KeyError`` for an unknown one."""
+        numbers = [
+            run_of(status.workflow_id)[1]
+            for status in self.client.list_workflows(
+                name=RUN, workflow_id_prefix=f"{run_id}~", load_input=False, load_output=False
+            )
+            if run_of(status.workflow_id)[0] == run_id
+        ]
+        if not numbers:
+            raise KeyError(run_id)
+        return self._found(segment_id(run_id, max(numbers)))
+
+    def ids(self) -> list[str]:
+        """Return the ids of all runs, the latest first."""
+        listed = self.client.list_workflows(name=RUN, load_input=False, load_output=False, sort_desc=True)
+        return list(dict.fromkeys(run_of(status.workflow_id)[0] for status in listed))
+
+    def _found(self, segment: str) -> Found:
+        status = self.status(segment)
+        run_id, _ = run_of(segment)
+        is_open = status.status in ALIVE
+        output = status.output if isinstance(status.output, Mapping) else {}
+        if output.get("checkpoint") is not None:
+            return Found(segment, CheckpointData.from_dict(output["checkpoint"]), [], False)
+        order: Mapping[str, Any] = status.input["args"][0] if status.input else {}
+        lines = [*order.get("lines", ()), *self.lines(segment)]
+        recorded = recorded_of(lines)
+        updated = datetime.fromtimestamp((status.updated_at or status.created_at or 0) / 1000, UTC).isoformat()
+        if not is_open:
+            word = "cancelled" if status.status == "CANCELLED" else "failed"
+        elif self.is_ours or (
+            status.status == "PENDING" and self.place.file is not None and not is_held(self.place.file)
+        ):
+            word = INTERRUPTED
+        else:
+            word = RUNNING
+        if recorded is not None:
+            return Found(segment, seed_of(recorded, run_id, word, updated), lines, is_open)
+        if order.get("seed") is not None:
+            return Found(segment, CheckpointData.from_dict({**order["seed"], "status": word}), [], is_open)
+        begun = {
+            "run_id": run_id,
+            "workflow_name": str(order.get("definition", {}).get("name") or ""),
+            "workflow_definition": order.get("definition", {}),
+            "state": order.get("state", {}),
+            "step_results": {},
+            "source": order.get("source"),
+            "created_at": updated,
+        }
+        return Found(segment, seed_of(Recorded.begun(begun), run_id, word, updated), [], is_open)
+
+    def status(self, segment: str) -> WorkflowStatus:
+        """Return what DBOS knows of a segment. Raises ``KeyError`` for an unknown one."""
+        found = self.client.list_workflows(workflow_ids=[segment])
+        if not found:
+            raise KeyError(segment)
+        return found[0]
+
+    def lines(self, segment: str) -> list[str]:
+        """Return the lines of its journal that a segment has written so far."""
+        return [line for value in self._written(segment) for line in value.get("lines", ())]
+
+    def _written(self, segment: str) -> Iterator[Mapping[str, Any]]:
+        try:
+            yield from self.client.read_stream(segment, STREAM, timeout_seconds=0)
+        except dbos_error.DBOSStreamTimeoutError:
+            return  # all of it, for now
+
+    # --- following and ending one
+
+    async def follow(self, segment: str) -> AsyncIterator[RunEvent]:
+        """Yield the events of a segment until it ends; of those that begin the run, the first."""
+        run_id, _ = run_of(segment)
+        begun = False
+        values = self.client.read_stream_async(segment, STREAM, polling_interval_sec=LOOK_S)
+        async with aclosing(values):
+            async for value in values:
+                for data in value.get("events", ()):
+                    event = event_from_wire(data, run_id)
+                    if event is None or (begun and event.name == "run_started"):
+                        continue
+                    begun = begun or event.name == "run_started"
+                    yield event
+
+    def ended(self, segment: str) -> Ended:
+        """Return how a segment ended."""
+        status = self.status(segment)
+        output = status.output if isinstance(status.output, Mapping) else {}
+        if output.get("result") is not None:
+            return Ended(result_from_wire(output["result"]))
+        if output.get("refused") is not None:
+            return Ended(None, str(output["refused"]), int(output.get("code", 1)))
+        if status.status == "CANCELLED":
+            return Ended(None, f"run `{run_of(segment)[0]}` was cancelled", 130)
+        return Ended(None, f"the worker failed: {_in_a_line(status.error or status.status)}", 1)
+
+    def cancel(self, segment: str) -> None:
+        """Stop a segment: it starts nothing more, and what it does is stopped where it is performed."""
+        self.client.cancel_workflow(segment)
+
+    def take_back(self, queue: str) -> None:
+        """Cancel what waits in a queue that nobody takes from any more."""
+        for status in self.client.list_workflows(
+            status="ENQUEUED", queue_name=queue, load_input=False, load_output=False
+        ):
+            self.client.cancel_workflow(status.workflow_id)
+
+
+def refused(error: AgentLoomError) -> dict[str, JSON]:
+    """Return what a segment gives back that can't be performed."""
+    return {"version": 1, "refused": str(error), "code": error.exit_code}
+
+
+def _in_a_line(error: object) -> str:
+    text = " ".join(str(getattr(error, "orig", None) or error).split())
+    return text[:300] or type(error).__name__

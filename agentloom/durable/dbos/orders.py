@@ -1,0 +1,85 @@
+"""What a segment is asked to do, and what it gives back: plain JSON, which any worker understands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.checkpointing.base import CheckpointData
+from agentloom.core.definition import definition_of, without_secrets
+from agentloom.core.plan import up_to
+from agentloom.core.preparation import prepare
+from agentloom.core.results import JSON
+from agentloom.core.secrets import redaction_for
+from agentloom.core.state import STEPS
+
+RUN = "agentloom.run"
+"""The name of the DBOS workflow that performs a segment."""
+
+LIFE = "agentloom.life"
+"""The name of its one operation, which comes again after a death."""
+
+VERSION = "agentloom-journal-1"
+"""What workers must agree on to go on with each other's segments. The number changes when the journal's lines do."""
+
+QUEUE = "runs"
+"""Where workers take segments from."""
+
+HERE = "here"
+"""Where a process takes a segment from that it put there for itself."""
+
+
+class Order(NamedTuple):
+    """A segment to be performed. ``input`` is what the database gets, ``secrets`` the state keys that must not get there."""
+
+    input: dict[str, JSON]
+    secrets: dict[str, JSON]
+
+
+def segment_id(run_id: str, number: int) -> str:
+    """Return the id of a run's segment; they count from 1."""
+    return f"{run_id}~{number}"
+
+
+def run_of(segment: str) -> tuple[str, int]:
+    """Return the run and the number of a segment. Raises ``ValueError`` for the id of something else."""
+    run_id, _, number = segment.rpartition("~")
+    return run_id, int(number)
+
+
+def order_for(
+    document: WorkflowDocument,
+    state: Mapping[str, JSON],
+    run_id: str,
+    until: str | None = None,
+    seed: CheckpointData | None = None,
+    decisions: Mapping[str, str] | None = None,
+    lines: Sequence[str] = (),
+) -> Order:
+    """Return what a segment is asked to do: run a workflow, or go on with it from ``seed``, or from the ``lines`` of a journal.
+
+    Raises what the engine raises for a workflow that can't be run.
+    """
+    prepared = prepare(document)
+    if until is not None:
+        up_to(prepared.plan, until)
+    redaction = redaction_for(prepared, os.environ)
+    state = {key: value for key, value in state.items() if key != STEPS}
+    clean = redaction.state(state, prepared.plan.outputs)
+    source = seed.source if seed is not None else None if document.path is None else os.path.abspath(document.path)
+    return Order(
+        {
+            "version": 1,
+            "run_id": run_id,
+            "definition": without_secrets(definition_of(document), redaction),
+            "source": source,
+            "state": clean,
+            "until": until,
+            "seed": None if seed is None or lines else seed.to_dict(),
+            "decisions": dict(decisions or {}),
+            "lines": list(lines),
+        },
+        {key: value for key, value in state.items() if clean.get(key) != value},
+    )

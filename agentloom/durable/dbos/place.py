@@ -1,0 +1,112 @@
+"""Where durable runs live: a SQLite file that one process works on, or a PostgreSQL database that many share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agentloom.errors import UsageError, WorkflowError
+from agentloom.records import record
+
+CURE = "install it with `pip install 'agentloom[dbos]'`"
+
+_POSTGRES = ("postgresql://", "postgres://")
+_SQLITE = "sqlite:///"
+
+
+@record()
+class Place:
+    """A database by its address. ``file`` is that of a SQLite database, None for PostgreSQL; ``name`` is the address without a password."""
+
+    url: str
+    name: str
+    file: Path | None
+
+
+def place_of(url: str) -> Place:
+    """Return the place of an address. Raises ``UsageError`` for one that is none, ``WorkflowError`` when DBOS isn't installed."""
+    from importlib.util import find_spec
+
+    url = url.strip()
+    if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
+        file = Path(url[len(_SQLITE) :]).absolute()
+        place = Place(f"{_SQLITE}{file}", url, file)
+    elif url.startswith(_POSTGRES):
+        place = Place("postgresql://" + url.partition("://")[2], _without_password(url), None)
+    else:
+        shown = _without_password(url)
+        raise UsageError(f"`--on {shown}` is no database; give `sqlite:///FILE` or `postgresql://USER@HOST/NAME`")
+    if find_spec("dbos") is None:
+        raise WorkflowError(f"`--on` needs the package `dbos`, which isn't installed; {CURE}")
+    return place
+
+
+def _without_password(url: str) -> str:
+    scheme, separator, rest = url.partition("://")
+    login, at, host = rest.rpartition("@")
+    return f"{scheme}{separator}{login.partition(':')[0]}{at}{host}"
+
+
+class Busy(WorkflowError):
+    """Another process works on a SQLite file. ``is_worker`` tells that it takes on what is asked of it."""
+
+    def __init__(self, message: str, is_worker: bool) -> None:
+        super().__init__(message)
+        self.is_worker = is_worker
+
+
+class FileLock:
+    """Holds a SQLite database for this process; the system lets go when the process ends, however it ends."""
+
+    def __init__(self, file: Path, is_worker: bool) -> None:
+        """Take the lock. Raises ``Busy`` when another process has it, ``WorkflowError`` when there can be none."""
+        path = file.with_name(f"{file.name}.lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise WorkflowError(f"`{path}` can't be written: {error.strerror}") from None
+        try:
+            _lock(self._handle)
+        except OSError:
+            holder = os.pread(self._handle, 100, 0).decode("utf-8", "replace") if hasattr(os, "pread") else ""
+            os.close(self._handle)
+            kind, _, pid = holder.partition(" ")
+            raise Busy(
+                f"process {pid or '?'} works on `{file}`, and one at a time can; "
+                f"start `agentloom worker --on {_SQLITE}{file}`, which takes on several runs",
+                kind == "worker",
+            ) from None
+        os.ftruncate(self._handle, 0)
+        os.write(self._handle, f"{'worker' if is_worker else 'run'} {os.getpid()}".encode())
+
+    def close(self) -> None:
+        """Let go."""
+        os.close(self._handle)
+
+
+def is_held(file: Path) -> bool:
+    """Tell whether a process works on a SQLite database."""
+    try:
+        handle = os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        _lock(handle)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _lock(handle: int) -> None:
+    """Lock a file, or raise ``OSError``."""
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        return
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,262 @@
+"""A process that performs segments: takes them from the queue, one thread each, and stops what isn't its any more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+from dbos import DBOS, DBOSPortableJSONSerializer
+from dbos import error as dbos_error
+
+from agentloom.analysis.document import WorkflowDocument
+from agentloom.checkpointing.base import CheckpointData, now
+from agentloom.core.engine import WorkflowEngine
+from agentloom.core.events import RunEvent
+from agentloom.core.keeping.runs import INTERRUPTED, seed_of
+from agentloom.core.kinds import Tools
+from agentloom.core.loader import load_data
+from agentloom.core.results import JSON
+from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
+from agentloom.durable.dbos.feed import Feed, Kept, StreamHost, recorded_of
+from agentloom.durable.dbos.liveness import Liveness
+from agentloom.durable.dbos.orders import HERE, LIFE, QUEUE, RUN, VERSION
+from agentloom.durable.dbos.place import FileLock, Place
+from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
+from agentloom.errors import AgentLoomError
+from agentloom.providers.gateway import ProviderGateway
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.1
+"""How often a worker looks for new segments, in seconds."""
+
+WATCH_S = 0.5
+"""How often it looks whether those that it performs are its still, and whether other workers live."""
+
+WIND_UP_S = 5.0
+"""How long a segment that is stopped may take to tidy up, in seconds."""
+
+Equip = Callable[[WorkflowDocument], tuple[ProviderGateway, Tools | None]]
+"""Returns what a workflow works with on this machine: its providers and its tools."""
+
+
+class Life:
+    """One segment that is performed in this process."""
+
+    def __init__(self) -> None:
+        self.is_cancelled = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._scope: anyio.CancelScope | None = None
+
+    def enter(self, scope: anyio.CancelScope) -> None:
+        """Tell what to cancel."""
+        self._loop, self._scope = asyncio.get_running_loop(), scope
+        if self.is_cancelled:
+            scope.cancel()
+
+    def cancel(self) -> None:
+        """Stop what is running; from any thread."""
+        self.is_cancelled = True
+        if self._loop is not None and self._scope is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._scope.cancel)
+            except RuntimeError:
+                log.debug("It has ended just now")
+
+
+class Worker:
+    """Performs segments. DBOS allows one in a process.
+
+    ``alone`` takes only what this process itself puts into the queue ``HERE``; otherwise it takes up to ``concurrency`` of those that
+    anybody put into ``QUEUE``, and what workers left that are dead. ``equip`` is asked for each segment.
+    """
+
+    def __init__(self, place: Place, equip: Equip, *, alone: bool, concurrency: int = 10) -> None:
+        self.place = place
+        self.archive: Archive
+        self.secrets: dict[str, Mapping[str, JSON]] = {}
+        """State keys that must not get into the database, by the id of the segment that this process is going to perform."""
+        self._equip = equip
+        self._alone = alone
+        self._concurrency = concurrency
+        self._lives: dict[str, Life] = {}
+        self._ended = threading.Condition()
+        self._dbos: DBOS | None = None
+        self._lock: FileLock | None = None
+        self._liveness: Liveness | None = None
+        self._stop = threading.Event()
+        self.executor = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
+
+    def start(self) -> None:
+        """Begin. Raises ``Busy`` when another process works on the SQLite file, ``WorkflowError`` when the database can't be used."""
+        global _worker
+        if self.place.file is not None:
+            self._lock = FileLock(self.place.file, is_worker=not self._alone)
+        try:
+            self.archive = Archive(self.place, migrate=True)
+        except BaseException:
+            if self._lock is not None:
+                self._lock.close()
+            raise
+        self.archive.is_ours = self._alone and self.place.file is not None
+        if self._alone:
+            self.archive.take_back(HERE)
+        _worker = self
+        self._dbos = DBOS(
+            config={
+                "name": APPLICATION,
+                "system_database_url": self.place.url,
+                "application_version": VERSION,
+                "executor_id": self.executor,
+                "serializer": DBOSPortableJSONSerializer(),
+                "sys_db_pool_size": POOL,
+                "log_level": "CRITICAL",
+                "run_migrations": False,
+                "notification_listener_polling_interval_sec": POLL_S,
+            }
+        )
+        DBOS.workflow(name=RUN, max_recovery_attempts=1000)(perform_segment)
+        queue = HERE if self._alone else QUEUE
+        DBOS.listen_queues([queue])
+        DBOS.launch()
+        DBOS.register_queue(
+            queue,
+            worker_concurrency=None if self._alone else self._concurrency,
+            polling_interval_sec=POLL_S,
+            on_conflict="always_update",
+        )
+        if not self._alone:
+            self._liveness = Liveness(self.place, self.executor, self.archive)
+            self._liveness.begin()
+        threading.Thread(target=self._watch, name="agentloom-watch", daemon=True).start()
+
+    def cancel(self, segment: str) -> None:
+        """Stop a segment that this process performs, have written down how far it came, and cancel it."""
+        life = self._lives.get(segment)
+        if life is not None:
+            life.cancel()
+            self._wait_for_lives(WIND_UP_S)
+        self.archive.cancel(segment)
+
+    def stop(self, drain_s: float = 0.0) -> bool:
+        """Take on nothing more, give what is running ``drain_s`` seconds, and end; tell whether everything came to an end.
+
+        What is cut off goes on elsewhere.
+        """
+        assert self._dbos is not None
+        for event in self._dbos.background_thread_stop_events:
+            event.set()
+        was_busy = bool(self._lives)
+        self._wait_for_lives(drain_s)
+        cut = dict(self._lives)
+        for life in cut.values():
+            life.cancel()
+        self._wait_for_lives(WIND_UP_S)
+        for segment in cut if self._alone else ():
+            self.archive.cancel(segment)  # nobody else goes on with it unless asked to
+        self._stop.set()
+        DBOS.destroy(workflow_completion_timeout_sec=2 if was_busy else 0)
+        self.archive.close()
+        if self._liveness is not None:
+            self._liveness.end()
+        if self._lock is not None:
+            self._lock.close()
+        return not cut
+
+    def _wait_for_lives(self, seconds: float) -> None:
+        with self._ended:
+            self._ended.wait_for(lambda: not self._lives, seconds)
+
+    def _watch(self) -> None:
+        """Stop what was cancelled or taken over; have what dead workers left performed again."""
+        while not self._stop.wait(WATCH_S):
+            try:
+                ours = list(self._lives)
+                if ours:
+                    for status in self.archive.client.list_workflows(
+                        workflow_ids=ours, load_input=False, load_output=False
+                    ):
+                        life = self._lives.get(status.workflow_id)
+                        gone = status.status != "PENDING" or status.executor_id != self.executor
+                        if life is not None and gone and status.status not in ("SUCCESS", "ERROR"):
+                            life.cancel()
+                if self._liveness is not None:
+                    self._liveness.look()
+            except Exception as error:  # the database is away: look again
+                log.debug("Watching failed", exc_info=error)
+
+    # --- a segment
+
+    def live(self, order: Mapping[str, Any]) -> dict[str, JSON]:
+        """Perform a segment, or go on with it, in a thread of its own."""
+        segment = str(DBOS.workflow_id)
+        life = self._lives[segment] = Life()
+        feed = Feed(contextvars.copy_context(), life.cancel)
+        try:
+            output = anyio.run(self._perform, segment, order, feed, life)
+        finally:
+            feed.close()
+            with self._ended:
+                self._lives.pop(segment, None)
+                self._ended.notify_all()
+        if feed.lost:
+            raise dbos_error.DBOSWorkflowConflictIDError(segment)
+        if output is None:
+            raise dbos_error.DBOSWorkflowCancelledError(f"segment {segment} was cancelled")
+        return output
+
+    async def _perform(self, segment: str, order: Mapping[str, Any], feed: Feed, life: Life) -> dict[str, JSON] | None:
+        output: dict[str, JSON] | None = None
+        with anyio.CancelScope() as scope:
+            life.enter(scope)
+            try:
+                output = await self._run(segment, order, feed)
+            except AgentLoomError as error:
+                output = refused(error)
+        return output
+
+    async def _run(self, segment: str, order: Mapping[str, Any], feed: Feed) -> dict[str, JSON]:
+        run_id = str(order["run_id"])
+        document = load_data(order["definition"], order["source"] or f"<run {run_id}>")
+        gateway, tools = self._equip(document)
+
+        async def tell(event: RunEvent) -> None:
+            feed.event(event_to_wire(event))
+
+        written = await asyncio.to_thread(self.archive.lines, segment)
+        recorded = recorded_of([*order["lines"], *written])
+        kept = Kept()
+        try:
+            engine = WorkflowEngine(
+                document, gateway, tools, kept, run_id, tell, order["until"], host=StreamHost(feed, recorded)
+            )
+            if recorded is not None:
+                engine.go_on(seed_of(recorded, run_id, INTERRUPTED, now()), order["decisions"])
+            elif order["seed"] is not None:
+                engine.go_on(CheckpointData.from_dict(order["seed"]), order["decisions"])
+            result = await engine.run({**order["state"], **self.secrets.pop(segment, {})})
+        finally:
+            with anyio.CancelScope(shield=True):
+                await gateway.close()
+        return {
+            "version": 1,
+            "status": result.status,
+            "result": result_to_wire(result),
+            "checkpoint": None if kept.data is None else kept.data.to_dict(),
+        }
+
+
+_worker: Worker | None = None
+
+
+def perform_segment(order: dict[str, Any]) -> dict[str, Any]:
+    """The DBOS workflow: one operation, which finds out by itself how far it had come."""
+    assert _worker is not None
+    return DBOS.run_step({"name": LIFE}, _worker.live, order)

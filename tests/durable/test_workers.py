@@ -1,0 +1,225 @@
+"""Workers as real processes on PostgreSQL and on a SQLite file: killed in the middle of runs, stopped, beaten to a decision."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from agentloom.core.loader import load_text, load_workflow
+from agentloom.durable.dbos.archive import Archive
+from agentloom.durable.dbos.orders import QUEUE, order_for, run_of
+from agentloom.durable.dbos.place import place_of
+from agentloom.durable.journal import RunIsBusy
+from tests.cli.conftest import environment
+from tests.durable.workshop import build, effects
+
+GATE = """\
+name: gated
+steps:
+  - {id: draft, type: llm_call, prompt: Write., output: draft}
+  - {id: gate, type: approval_gate, depends_on: [draft], output: verdict}
+  - {id: send, type: llm_call, depends_on: [gate], prompt: "{state.verdict}", output: sent}
+config: {provider: mock}
+"""
+
+
+class Workers:
+    """Workers of one database, each a process."""
+
+    def __init__(self, url: str, folder: Path, seconds: float) -> None:
+        self.url = url
+        self.effects = folder / "effects"
+        self.folder = folder
+        self.environment = environment(EFFECTS=str(self.effects), WORK_SECONDS=str(seconds), AGENTLOOM_ON=url)
+        self.running: list[subprocess.Popen[str]] = []
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start one; returns at once."""
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "agentloom", "worker", "--drain", "10"],
+            cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        self.running.append(process)
+        return process
+
+    def ready(self, process: subprocess.Popen[str]) -> None:
+        """Wait until it takes runs."""
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("takes runs from"), line + process.stdout.read()
+
+    def end(self) -> None:
+        """Kill all that are left."""
+        for process in self.running:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def workers(tmp_path: Path, new_postgres: Callable[[], str]) -> Iterator[Workers]:
+    """Workers on a new database of the server."""
+    found = Workers(new_postgres(), tmp_path, 0.05)
+    try:
+        yield found
+    finally:
+        found.end()
+
+
+def test_three_workers_are_killed_and_nothing_is_lost(tmp_path: Path, workers: Workers) -> None:
+    """Whoever dies in the middle, the others go on: every step has its effect, and what comes again comes with its key again."""
+    file = build(tmp_path)
+    random = Random(8)
+    for process in [workers.start() for _ in range(3)]:
+        workers.ready(process)
+    document = load_workflow(file)
+    with closing(Archive(place_of(workers.url))) as archive:
+        segments = [archive.put(order_for(document, {}, f"run{number}"), 1, QUEUE) for number in range(4)]
+        pause = threading.Event()
+        kills = 0
+        while kills < 5:
+            performed = {
+                status.executor_id
+                for status in archive.client.list_workflows(status="PENDING", load_input=False, load_output=False)
+            }
+            busy = [
+                process for process in workers.running
+                if process.poll() is None and any(f"-{process.pid}-" in str(name) for name in performed)
+            ]  # fmt: skip
+            if not busy:
+                if all(archive.status(segment).status == "SUCCESS" for segment in segments):
+                    break
+                pause.wait(0.05)
+                continue
+            pause.wait(random.random() * 0.4)
+            random.choice(busy).kill()
+            kills += 1
+            workers.start()
+        for segment in segments:
+            archive.client.retrieve_workflow(segment).get_result(polling_interval_sec=0.1)
+            ended = archive.ended(segment)
+            assert ended.result is not None, ended.error
+            assert ended.result.status == "success", ended.result.error
+    assert kills >= 2
+    found = effects(workers.effects)
+    names = {name for name, _ in found}
+    assert len(found) == 4 * 20, "one key for every step of every run"
+    assert len(names) == 20
+    # A worker dies with at most four steps under way in each of the runs that it performs.
+    assert sum(found.values()) - len(found) <= kills * 4 * 4
+
+
+def test_one_of_fifty_decisions_wins(workers: Workers) -> None:
+    """They come at the same time, and nobody needs to run for that."""
+    workers.ready(first := workers.start())
+    document = load_text(GATE)
+    with closing(Archive(place_of(workers.url))) as archive:
+        segment = archive.put(order_for(document, {}, "g"), 1, QUEUE)
+        archive.client.retrieve_workflow(segment).get_result(polling_interval_sec=0.05)
+        found = archive.find("g")
+        assert found.data.status == "paused"
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(30) == 0
+        won: list[str] = []
+        lost: list[str] = []
+        barrier = threading.Barrier(50)
+
+        def decide(number: int) -> None:
+            decision = "approved" if number % 2 else "rejected"
+            order = order_for(document, found.data.state, "g", seed=found.data, decisions={"gate": decision})
+            barrier.wait()
+            try:
+                archive.put(order, run_of(found.segment)[1] + 1, QUEUE)
+                won.append(decision)
+            except RunIsBusy as busy:
+                lost.append(str(busy))
+
+        threads = [threading.Thread(target=decide, args=(number,)) for number in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (len(won), len(lost)) == (1, 49)
+        assert set(lost) == {"run `g` was resumed by another process meanwhile; look at it again"}
+        workers.ready(workers.start())
+        archive.client.retrieve_workflow("g~2").get_result(polling_interval_sec=0.05)
+        result = archive.ended("g~2").result
+        assert result is not None, archive.ended("g~2").error
+        assert (result.status, result.final_state["verdict"]) == ("success", won[0])
+
+
+def test_a_run_is_followed_from_elsewhere_and_cancelled(tmp_path: Path, workers: Workers) -> None:
+    """The terminal is told what a worker does; a cancelled run stops within moments, and a resume repeats nothing that was done."""
+    workers.environment["WORK_SECONDS"] = "0.3"
+    file = build(tmp_path)
+    workers.ready(workers.start())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agentloom", "run", str(file), "--run-id", "c", "--events", "-", "--no-history"],
+        cwd=tmp_path, env=workers.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    workers.running.append(process)
+    assert process.stdout is not None
+    finished: list[str] = []
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] == "step_finished":
+            finished.append(event["step"])
+            if len(finished) == 5:
+                break
+    with closing(Archive(place_of(workers.url))) as archive:
+        archive.cancel("c~1")
+        process.stdout.read()
+        assert process.wait(30) == 130
+        found = archive.find("c")
+        assert found.data.status == "cancelled"
+        before = effects(workers.effects)
+    done = _call(workers, "resume", "c", "--json", "--no-history")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["status"]) == (0, "success"), done.stderr
+    after = effects(workers.effects)
+    assert len(after) == 20
+    recorded = {name for name in finished if not name.startswith("c") or "." in name}
+    assert all(after[key] == before[key] for key in before if key[0] in recorded)
+    shown = json.loads(_call(workers, "runs", "show", "c", "--json").stdout)
+    assert {step["status"] for step in shown["steps"]} == {"success"}
+
+
+def test_a_killed_run_on_a_file_goes_on(tmp_path: Path, sqlite: str) -> None:
+    """`run --on sqlite:///…` is its own worker; after its death `resume` goes on where it was."""
+    file = build(tmp_path)
+    alone = Workers(sqlite, tmp_path, 0.2)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agentloom", "run", str(file), "--run-id", "k", "--events", "-", "--no-history"],
+        cwd=tmp_path, env=alone.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    finished = 0
+    for line in process.stdout:
+        finished += json.loads(line)["event"] == "step_finished"
+        if finished == 6:
+            break
+    process.kill()
+    process.communicate()
+    listed = json.loads(_call(alone, "runs", "--json").stdout)
+    assert [(run["run_id"], run["status"]) for run in listed] == [("k", "interrupted")]
+    done = _call(alone, "resume", "k", "--json", "--no-history")
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (0, "success"), done.stderr
+    found = effects(alone.effects)
+    assert len(found) == 20
+    assert sum(found.values()) - len(found) <= 4
+
+
+def _call(workers: Workers, *arguments: str) -> Any:
+    return subprocess.run(
+        [sys.executable, "-m", "agentloom", *arguments],
+        cwd=workers.folder, env=workers.environment, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
