@@ -107,8 +107,10 @@ def _clean(value: Any, shape: Shape, redaction: Redaction) -> Any:
             block = known.step(str(value.get("type")))
         else:
             block = known.blocks.get(chosen.block or "")
-        if block is None and chosen.values is not None and chosen.values.block is not None:
-            return {key: _clean(entry, chosen.values, redaction) for key, entry in value.items()}
+        if block is None and shape.mark("json_schema") is not None:
+            return value  # what it calls `token` is no token, but how one is written
+        if block is None and (values := chosen.values) is not None and _has_blocks(values):
+            return {key: _clean(entry, values, redaction) for key, entry in value.items()}
         if block is None:
             return redaction.value(value)
         return {
@@ -118,3 +120,8 @@ def _clean(value: Any, shape: Shape, redaction: Redaction) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str) and shape.item is not None:
         return [_clean(entry, shape.item, redaction) for entry in value]
     return value
+
+
+def _has_blocks(shape: Shape) -> bool:
+    """Tell whether what a shape describes is made of keys of the format."""
+    return shape.block is not None or any(map(_has_blocks, shape.any_of))

@@ -23,7 +23,7 @@ from agentloom.steps.conversation import Conversation, read_conversation
 from agentloom.steps.llm_call import path_of, prompt_metadata
 from agentloom.steps.memory import Opened, open_turn, summarizer
 from agentloom.steps.offers import offer_of, retries_of, spec_of
-from agentloom.steps.patterns import first_match
+from agentloom.steps.patterns import check_patterns, first_match
 from agentloom.steps.structured import settle, wanted_of
 from agentloom.steps.tool_loop import Offer, Raised, take_turn
 
@@ -64,7 +64,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     prompt = None if step.input is None else render(step.input, op.inputs, warn=attempt.warn)
     if prompt is None and step.conversation is None:
         raise StepError("an `agent` step without `conversation` needs an `input`")
-    _check_tools(agent, services)
+    _check_all(agent, services)
     turn = _Turn(agent, op, services, attempt, attempt.key)
     with _within(agent):
         opened = await _opened(turn, step, prompt)
@@ -207,13 +207,17 @@ def _within(agent: Agent) -> Iterator[None]:
         raise StepError(f"agent `{agent.name}` took longer than its `max_latency_ms` of {limit:g}", transient=True)
 
 
-def _check_tools(agent: Agent, services: Services) -> None:
-    """Raise ``ToolNotFoundError``, permanent, for a tool that an agent, or one that it calls, needs and nobody registered."""
+def _check_all(agent: Agent, services: Services) -> None:
+    """Look at an agent, and at those that it calls, before anything is asked.
+
+    Raises ``ToolNotFoundError``, permanent, for a tool that nobody registered, and ``StepError`` for a pattern that can't be used.
+    """
     todo, seen = [agent], {id(agent)}
     while todo:
         at = todo.pop()
         for _ in _tools(at.definition, services):
             pass
+        check_patterns(at.definition.constraints.forbidden_patterns)
         for other in at.called.values():
             if id(other) not in seen:
                 seen.add(id(other))

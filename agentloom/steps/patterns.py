@@ -23,17 +23,23 @@ _SEARCH = (
 )
 
 
-async def first_match(patterns: Sequence[str], text: str) -> str | None:
-    """Return the first pattern that matches somewhere in a text. Raises ``StepError``, permanent, for patterns that can't be used."""
-    slow: list[str] = []
+def check_patterns(patterns: Sequence[str]) -> None:
+    """Raise ``StepError``, permanent, for a pattern that is no regular expression."""
     for pattern in patterns:
         try:
-            found = re.compile(pattern)
+            re.compile(pattern)
         except (re.error, RecursionError, OverflowError) as error:
             raise StepError(f"`forbidden_patterns`: `{pattern[:60]}` is no regular expression: {error}") from error
+
+
+async def first_match(patterns: Sequence[str], text: str) -> str | None:
+    """Return the first pattern that matches somewhere in a text. Raises ``StepError``, permanent, for patterns that can't be used."""
+    check_patterns(patterns)
+    slow: list[str] = []
+    for pattern in patterns:
         if _REPEATS.search(pattern):
             slow.append(pattern)
-        elif found.search(text):
+        elif re.search(pattern, text):
             return pattern
     if not slow:
         return None

@@ -265,8 +265,11 @@ def test_a_pattern_that_takes_for_ever_is_given_up(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_pattern_that_is_none_fails_the_step_for_good() -> None:
-    """Files are checked before; workflows from Python come here."""
-    assert "`(` is no regular expression" in permanent(agents(s="x")({"constraints": {"forbidden_patterns": ["("]}}))
+    """Before anything is asked, and paid for; also of an agent that this one calls."""
+    bad = {"system_prompt": "x", "constraints": {"forbidden_patterns": ["("]}}
+    for world in (agents(s="x")(bad), agents(s="x")({"tools": [{"agent": "other"}]}, other=bad)):
+        assert "`(` is no regular expression" in permanent(world)
+        assert world.provider.requests == []
 
 
 # --- agents as tools

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agentloom.checkpointing import FileCheckpointer
+from agentloom.core.definition import without_secrets
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import StepFinished
 from agentloom.core.loader import load_data
@@ -114,6 +115,25 @@ def test_a_secret_appears_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     run_virtual(main)
     assert heard == [f"ask {SECRET}", SECRET, SECRET] or sorted(heard) == sorted([f"ask {SECRET}", SECRET, SECRET])
+
+
+def test_schemas_and_agents_are_no_secrets() -> None:
+    """RD-3, RS-1: a property called `token` says how a token is written, and `agent` is a key of the format; without them nothing could be resumed."""
+    form = {"type": "object", "properties": {"token": {"type": "string"}}, "additionalProperties": False}
+    tool = {"name": "http_request", "description": "Ask.", "parameters": form}
+    shape = {"type": "json_schema", "schema": form}
+    agents = {
+        "low": {"name": "low", "description": "d", "system_prompt": "s", "output_schema": shape},
+        "top": {"name": "top", "system_prompt": "s", "tools": [{"agent": "low"}, tool]},
+    }
+    steps = [ask("a", response_schema=shape), ask("b", tools=[tool]), {"id": "c", "type": "agent", "agent": "top"}]
+    data = {**flow(*steps, state={"token": SECRET, "agent": SECRET}), "agents": agents}
+    data["steps"][2]["input"] = "hi"
+    for definition in (data, flow(sub("s", steps=steps, child={"agents": agents}))):
+        clean = without_secrets(definition, Redaction(("token", "agent", "type")))
+        assert SECRET not in json.dumps(clean)
+        assert {**clean, "state": {}} == {**definition, "state": {}}
+        load_data(clean)
 
 
 FORM = {

@@ -417,6 +417,15 @@ def test_lists_and_details(editor: Editor, name: str) -> None:
     assert asked == Path(shown["checkpoint"]).as_uri()
 
 
+def test_long_texts_are_cut_where_they_are_shown(editor: Editor, name: str) -> None:
+    """An editor isn't sent what it could not open; the checkpoint has it all."""
+    uri = editor.show(name, TWO.replace("steps:", f"state: {{long: [{{text: {'x' * 150_000}}}]}}\nsteps:"))
+    run_id = editor.run(uri=uri)
+    assert editor.ended(run_id)["status"] == "success"
+    assert editor.request("agentloom/run", {"runId": run_id})["state"]["long"][0]["text"] == "x" * 100_000 + "…"
+    assert checkpoint(editor.folder, run_id)["state"]["long"][0]["text"] == "x" * 150_000
+
+
 def test_the_graph(editor: Editor, name: str) -> None:
     """Boxes and arrows with their places in the text, inner workflows, and how the last run went."""
     text = TWO + (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from agentloom.analysis.document import Facts
+from agentloom.analysis.effort import mapping
 from agentloom.diagnostics import Finding, Related
 from agentloom.syntax.nodes import Alias
 from agentloom.syntax.values import find_key
@@ -20,12 +22,17 @@ def field_conflict(facts: Facts) -> Iterator[Finding]:
 
     Keep one of them, or add the missing one.
     """
-    type_ = facts.data.get("type")
+    known = facts.block.fields if facts.block is not None else {}
+    if "output_schema" in known:
+        yield from _response_schema(facts, facts.data, ("output_schema",))
+    for name, agent in mapping(facts.data.get("agents") if "agents" in known else None).items():
+        yield from _response_schema(facts, mapping(agent), ("agents", name, "output_schema"))
+    type_ = facts.data.get("type") if "type" in known else None
     if type_ == "llm_call":
         yield from _one_of(facts, "prompt", "conversation", "an `llm_call` step")
         if facts.data.get("tools") and facts.data.get("response_schema"):
             yield _both(facts, "tools", "response_schema")
-        yield from _response_schema(facts)
+        yield from _response_schema(facts, facts.data, ("response_schema",))
     elif type_ == "subworkflow":
         if all(facts.data.get(name) is not None for name in ("workflow_path", "workflow_inline")):
             yield _both(facts, "workflow_path", "workflow_inline")
@@ -65,29 +72,33 @@ def _both(facts: Facts, first: str, second: str) -> Finding:
     )
 
 
-def _response_schema(facts: Facts) -> Iterator[Finding]:
-    schema = facts.data.get("response_schema")
+def _response_schema(facts: Facts, owner: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Finding]:
+    schema = owner.get(path[-1])
     if not isinstance(schema, dict):
         return
     kind = schema.get("type", "json_object")
     given = {"json_schema": "schema", "pydantic": "model"}
     for needs, name in given.items():
         if kind == needs and not schema.get(name):
-            span = _below(facts, "type")
+            span = _below(facts, path, "type")
             yield Finding("AL109", span, f"`type: {kind}` needs a `{name}` beside it; add one")
         elif kind != needs and kind in ("json_object", *given) and schema.get(name) is not None:
             if "type" in schema:
                 text = f"`{name}` goes with `type: {needs}`; change the type or remove it"
             else:
                 text = f"`{name}` needs `type: {needs}` beside it; add that or remove it"
-            yield Finding("AL109", _below(facts, name), text)
+            yield Finding("AL109", _below(facts, path, name), text)
     inner = schema.get("schema")
     if kind == "json_schema" and isinstance(inner, dict) and inner.get("additionalProperties") is True:
-        span = _below(facts, "schema", "additionalProperties")
+        span = _below(facts, path, "schema", "additionalProperties")
         yield Finding("AL109", span, "a `json_schema` can't allow `additionalProperties`; set it to false")
 
 
-def _below(facts: Facts, *path: str) -> Span:
-    """Return the span of a key below `response_schema`."""
-    key = find_key(facts.fields["response_schema"].value, path)
-    return key.span if key is not None else facts.key_span("response_schema")
+def _below(facts: Facts, path: tuple[str, ...], *below: str) -> Span:
+    """Return the span of a key below the schema that lies at ``path``; that of the nearest key above it where it isn't written there."""
+    whole = (*path, *below)
+    for end in range(len(whole), 0, -1):
+        key = find_key(facts.node, whole[:end])
+        if key is not None:
+            return key.span
+    return facts.first

@@ -11,7 +11,7 @@ from agentloom_lsp import uris
 from agentloom_lsp.runs import arguments
 from agentloom_lsp.runs.kept import MOST_READ, KeptRun
 from agentloom_lsp.runs.places import store_of, stores_of
-from agentloom_lsp.runs.run import RUNNING, Run
+from agentloom_lsp.runs.run import FOR_VIEWS, RUNNING, Run, trimmed
 from agentloom_lsp.session import Session
 from agentloom_lsp.worker import SEARCH
 
@@ -51,7 +51,7 @@ async def details(session: Session, asked: Mapping[str, Any]) -> dict[str, Any] 
     problem: str | None = None
     for store in dict.fromkeys(stores):
         try:
-            data = await session.worker.submit(lambda store=store: session.kept_runs.details(store, run_id), SEARCH)  # type: ignore[misc]
+            data = await session.worker.submit(lambda store=store: _kept(session, store, run_id), SEARCH)  # type: ignore[misc]
         except KeyError:
             continue
         except ValueError as error:
@@ -61,6 +61,15 @@ async def details(session: Session, asked: Mapping[str, Any]) -> dict[str, Any] 
     if here is None:
         return None
     return {**of_session(here), "checkpoint": None, "problem": problem, "output": here.output, **_results(here)}
+
+
+def _kept(session: Session, store: Path, run_id: str) -> dict[str, Any]:
+    data = session.kept_runs.details(store, run_id)
+    return {
+        **data,
+        "state": trimmed(data["state"], FOR_VIEWS),
+        "step_results": trimmed(data["step_results"], FOR_VIEWS),
+    }
 
 
 def every_store(session: Session) -> Iterable[Path]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentloom.ide.last_run import LastRun, StepRun, below
 
@@ -158,21 +158,30 @@ class Run:
             )
 
 
-LONGEST = 4096
-MOST_ITEMS = 200
-DEEPEST = 8
+class Most(NamedTuple):
+    """How much is taken of a value: characters of each text, items of each list or mapping, levels."""
+
+    characters: int
+    items: int
+    levels: int
 
 
-def trimmed(value: Any, depth: int = 0) -> Any:
-    """Return a value without most of what makes it large: only its beginning is ever shown."""
+FOR_HOVERS = Most(4096, 200, 8)
+"""Only the beginning is ever shown."""
+FOR_VIEWS = Most(100_000, 100_000, 100)
+"""What an editor can still open; all of it is in the checkpoint."""
+
+
+def trimmed(value: Any, most: Most = FOR_HOVERS, depth: int = 0) -> Any:
+    """Return a value without most of what makes it large."""
     if isinstance(value, str):
-        return value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
+        return value if len(value) <= most.characters else f"{value[: most.characters]}…"
     if isinstance(value, Mapping):
-        if depth >= DEEPEST:
+        if depth >= most.levels:
             return "…"
-        return {key: trimmed(item, depth + 1) for key, item in list(value.items())[:MOST_ITEMS]}
+        return {key: trimmed(item, most, depth + 1) for key, item in list(value.items())[: most.items]}
     if isinstance(value, list):
-        return [trimmed(item, depth + 1) for item in value[:MOST_ITEMS]] if depth < DEEPEST else ["…"]
+        return [trimmed(item, most, depth + 1) for item in value[: most.items]] if depth < most.levels else ["…"]
     return value
 
 
