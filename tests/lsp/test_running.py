@@ -176,6 +176,9 @@ def test_several_at_once(editor: Editor, name: str) -> None:
         editor.begins(run_id, "long")
     assert len(editor.children()) == 3
     assert [title[:8] for title in editor.titles(one)[:3]] == ["■ Cancel", "■ Cancel", "▶ Run"]
+    above = [lens["range"] for lens in editor.request("textDocument/codeLens", {"textDocument": {"uri": one}})][:4]
+    assert {place["start"]["line"] for place in above} == {0}
+    assert [place["start"]["character"] for place in above] == [0, 1, 2, 3]  # Neovim sorts by this, in no other order
     assert editor.command("cancel", runId=runs[0]) == {"cancelled": [runs[0]]}
     assert editor.ended(runs[0])["status"] == "cancelled"
     for named in (7, [], {"runId": 7}, {"uri": 5}, {"runId": ["x"]}, "file:///other.loom.yaml", {"uri": "file:///o"}):

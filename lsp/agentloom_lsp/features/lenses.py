@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from lsprotocol import types
@@ -43,12 +44,27 @@ async def code_lens(session: Session, params: types.CodeLensParams) -> list[dict
         recording = default_recording(document) if options.lens_workflow else None
         offered = Runs(ongoing, kept, str(recording) if recording is not None else None)
         every = lenses(document, offered, options.lens_steps, options.lens_workflow)
+        ranges = _one_behind_the_other([places.range(lens.span) for lens in every])
         return [
             {
-                "range": places.range(lens.span),
+                "range": place,
                 "command": {"title": lens.title, "command": lens.command, "arguments": [dict(lens.argument)]},
             }
-            for lens in every
+            for place, lens in zip(ranges, every, strict=True)
         ]
 
     return await session.worker.submit(work, WHOLE)
+
+
+def _one_behind_the_other(ranges: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return ranges of which none begins where an earlier one does, as far as there is room: Neovim orders a line's lenses by that alone."""
+    found: list[dict[str, Any]] = []
+    begun: Counter[tuple[int, int]] = Counter()
+    for place in ranges:
+        start, end = place["start"], place["end"]
+        character = start["character"] + begun[start["line"], start["character"]]
+        begun[start["line"], start["character"]] += 1
+        if start["line"] == end["line"]:
+            character = min(character, end["character"])
+        found.append({"start": {"line": start["line"], "character": character}, "end": end})
+    return found
