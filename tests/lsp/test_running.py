@@ -208,6 +208,18 @@ def test_what_no_process_can_be_given(editor: Editor, asked: dict[str, object]) 
     editor.close_document(uri)
 
 
+def test_a_checkpoint_that_cannot_be_read_is_named(editor: Editor) -> None:
+    """Resuming it says what is wrong with the file, and not that there is none."""
+    path = editor.folder / ".agentloom" / "checkpoints" / "broken.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{oops")
+    answer = editor.command("resume", runId="broken")
+    path.unlink()
+    assert answer["refused"] == "not-found"
+    assert answer["message"] == f"checkpoint `{path}` can't be read: it is no JSON, or not all of it"
+    assert editor.command("resume", runId="broken")["message"] == "there is no run `broken`"
+
+
 def test_wrong_usage_is_told_without_its_label(editor: Editor, name: str) -> None:
     """What the command line says of an option is a sentence of its own."""
     run_id = editor.run(uri=editor.show(name, TWO), responses="/nowhere/replies.json")

@@ -39,8 +39,13 @@ async def run(session: Session, params: Any) -> dict[str, Any] | None:
     return await details(session, as_mapping(params))
 
 
-async def details(session: Session, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return all that is known of a run, by its id and, where that is said, the folder that holds it; None for an unknown one."""
+async def details(
+    session: Session, asked: Mapping[str, Any], problems: list[str] | None = None
+) -> dict[str, Any] | None:
+    """Return all that is known of a run, by its id and, where that is said, the folder that holds it; None for an unknown one.
+
+    ``problems`` is told why files of that id can't be read.
+    """
     run_id, folder = arguments.text(asked, "runId"), arguments.text(asked, "folder")
     if run_id is None:
         return None
@@ -56,6 +61,8 @@ async def details(session: Session, asked: Mapping[str, Any]) -> dict[str, Any] 
             continue
         except ValueError as error:
             problem = str(error)
+            if problems is not None:
+                problems.append(problem)
             continue
         return {**_of_checkpoint(session, data, store, here)}
     if here is None:

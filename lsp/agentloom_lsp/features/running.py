@@ -122,9 +122,12 @@ async def start(session: Session, asked: Mapping[str, Any]) -> Answer:
 async def go_on(session: Session, asked: Mapping[str, Any]) -> Answer:
     """Go on with a kept run, in a process of its own."""
     run_id = arguments.text(asked, "runId")
-    known = await details(session, asked)
-    if run_id is None or known is None:
-        return _refuse(session, "not-found", f"there is no run `{run_id}`" if run_id else "say which run: `runId`")
+    problems: list[str] = []
+    known = await details(session, asked, problems)
+    if run_id is None:
+        return _refuse(session, "not-found", "say which run: `runId`")
+    if known is None:
+        return _refuse(session, "not-found", problems[0] if problems else f"there is no run `{run_id}`")
     store = Path(known["folder"])
     uri = known["uri"] or arguments.text(asked, "uri") or ""
     found = await _target(session, uri) if uri else None
