@@ -115,6 +115,7 @@ def command(
     decisions = {data.paused_step_id: decision} if decision is not None and data.paused_step_id is not None else {}
     from agentloom.cli.chronicle import chronicle_of
     from agentloom.cli.running import Output, run_to_the_end
+    from agentloom.core.definition import redacted_in_steps
     from agentloom.core.keeping import redacted_in
     from agentloom.core.loader import load_data
 
@@ -128,6 +129,12 @@ def command(
     except UsageError as error:  # no plain data; nobody has typed it
         raise WorkflowError(f"run `{data.run_id}` can't be resumed: {error}") from None
     _tell_redacted(redacted_in(store, data, given))
+    if written_out := redacted_in_steps(data.workflow_definition, data.completed_steps):
+        listed = ", ".join(f"`{name}`" for name in written_out)
+        print(
+            f"warning: {listed} came back redacted; it is written out in the workflow, and only a new run has it",
+            file=sys.stderr,
+        )
     told = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     chronicle = None if no_history else chronicle_of(document, resumed=True)

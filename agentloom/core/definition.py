@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,10 @@ from agentloom.model.sources import source_kind
 
 if TYPE_CHECKING:
     from agentloom.model.workflow import Workflow
+
+
+_REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\{[A-Za-z_][^{}]*\}|state(?:\.[A-Za-z_]\w*|\[\d+\])+")
+"""A text that is nothing but a placeholder, maybe after a word such as `Bearer`, or a path of the state."""
 
 
 def definition_of(workflow: WorkflowDocument | Workflow) -> dict[str, Any]:
@@ -99,6 +104,22 @@ def without_secrets(definition: Mapping[str, Any], redaction: Redaction) -> dict
     return found
 
 
+def redacted_in_steps(definition: Mapping[str, Any], done: Sequence[str]) -> list[str]:
+    """Return the places of the secrets that are written out in a workflow's steps, those ``done`` left out: nothing brings them back.
+
+    What a child's `state:` has is left out where it is handed that key from above.
+    """
+    found: list[str] = []
+    for step in definition.get("steps") or ():
+        if step.get("id") in done:
+            continue
+        handed = () if step.get("isolated_state") else tuple(definition.get("state") or ())
+        given = tuple(f"workflow_inline.state.{key}" for key in (*handed, *(step.get("input") or ())))
+        names = Redaction().secret_keys(step)
+        found += [f"{step.get('id')}.{name}" for name in names if not name.startswith(given)]
+    return found
+
+
 def _clean(value: Any, shape: Shape, redaction: Redaction) -> Any:
     known = catalogue()
     if isinstance(value, Mapping):
@@ -112,7 +133,8 @@ def _clean(value: Any, shape: Shape, redaction: Redaction) -> Any:
         if block is None and (values := chosen.values) is not None and _has_blocks(values):
             return {key: _clean(entry, values, redaction) for key, entry in value.items()}
         if block is None:
-            return redaction.value(value)
+            clean = redaction.value(value)
+            return _referring(value, clean) if shape.mark("template_deep") is not None else clean
         return {
             key: _clean(entry, block.fields[key].shape, redaction) if key in block.fields else entry
             for key, entry in value.items()
@@ -120,6 +142,17 @@ def _clean(value: Any, shape: Shape, redaction: Redaction) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str) and shape.item is not None:
         return [_clean(entry, shape.item, redaction) for entry in value]
     return value
+
+
+def _referring(value: Any, clean: Any) -> Any:
+    """Return cleaned data with what only refers to the state as it was: the secret is there, and comes from there again on a resume."""
+    if isinstance(value, str):
+        return value if _REFERENCE.fullmatch(value) else clean
+    if isinstance(value, Mapping) and isinstance(clean, Mapping):
+        return {str(key): _referring(entry, clean.get(str(key))) for key, entry in value.items()}
+    if isinstance(value, list) and isinstance(clean, list) and len(value) == len(clean):
+        return [_referring(entry, other) for entry, other in zip(value, clean, strict=True)]
+    return clean
 
 
 def _has_blocks(shape: Shape) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentloom.checkpointing import FileCheckpointer
-from agentloom.core.definition import without_secrets
+from agentloom.core.definition import redacted_in_steps, without_secrets
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import StepFinished
 from agentloom.core.loader import load_data
@@ -134,6 +134,43 @@ def test_schemas_and_agents_are_no_secrets() -> None:
         assert SECRET not in json.dumps(clean)
         assert {**clean, "state": {}} == {**definition, "state": {}}
         load_data(clean)
+
+
+@pytest.mark.parametrize(
+    ("written", "stays"),
+    [
+        ("{state.token}", True),
+        ("Bearer {state.token}", True),
+        ("state.login.token", True),
+        ({"old": ["{state.token}"]}, True),
+        (SECRET, False),
+        (f"{SECRET} {{state.who}}", False),
+        ("state of the art", False),
+        (5, False),
+    ],
+)
+def test_what_only_refers_to_a_secret_is_none(written: Any, stays: bool) -> None:
+    """RD-4: in arguments and inputs under a secret key; `--state` could not put it back otherwise. What is written out there is named."""
+    data = flow(
+        use("s", "login", tool_args={"token": written}),
+        sub("k", steps=[ask("q")], isolated_state=True, input={"token": written}),
+        state={"token": "{state.x}"},
+    )
+    clean = without_secrets(data, Redaction(("token",)))
+    assert (clean["steps"][0] == data["steps"][0]) is stays
+    assert (clean["steps"][1] == data["steps"][1]) is stays
+    assert is_sentinel(clean["state"]["token"])
+    assert redacted_in_steps(clean, []) == ([] if stays else ["s.tool_args.token", "k.input.token"])
+    assert redacted_in_steps(clean, ["s", "k"]) == []
+
+
+@pytest.mark.parametrize(("isolated", "named"), [(False, []), (True, ["k.workflow_inline.state.token"])])
+def test_a_secret_in_the_state_of_a_child_is_named_where_nothing_else_gives_it(isolated: bool, named: Any) -> None:
+    """RD-4: a child that sees its parent's state has the key from there."""
+    child = sub("k", steps=[ask("q")], child={"state": {"token": SECRET}}, isolated_state=isolated)
+    clean = without_secrets(flow(child, state={"token": SECRET}), Redaction(("token",)))
+    assert SECRET not in json.dumps(clean)
+    assert redacted_in_steps(clean, []) == named
 
 
 FORM = {
