@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +22,7 @@ from agentloom.durable.dbos.orders import QUEUE, order_for, run_of
 from agentloom.durable.dbos.place import place_of
 from agentloom.durable.journal import RunIsBusy
 from tests.cli.conftest import environment
+from tests.durable.conftest import Server
 from tests.durable.workshop import build, effects
 
 GATE = """\
@@ -116,6 +118,63 @@ def test_three_workers_are_killed_and_nothing_is_lost(tmp_path: Path, workers: W
     assert len(names) == 20
     # A worker dies with at most four steps under way in each of the runs that it performs.
     assert sum(found.values()) - len(found) <= kills * 4 * 4
+
+
+def test_the_database_goes_away_and_comes_back(tmp_path: Path, workers: Workers, server: Server) -> None:
+    """PostgreSQL stops as if its machine lost power, in the middle of runs: they wait, and go on."""
+    file = build(tmp_path)
+    for process in [workers.start() for _ in range(2)]:
+        workers.ready(process)
+    document = load_workflow(file)
+    with closing(Archive(place_of(workers.url))) as archive:
+        segments = [archive.put(order_for(document, {}, f"run{number}"), 1, QUEUE) for number in range(2)]
+    pause = threading.Event()
+    while len(effects(workers.effects)) < 8:
+        pause.wait(0.05)
+    server.stop("immediate")
+    server.start()
+    with closing(Archive(place_of(workers.url))) as archive:
+        while not all(archive.status(segment).status == "SUCCESS" for segment in segments):
+            pause.wait(0.1)
+        assert {archive.ended(segment).result.status for segment in segments} == {"success"}  # type: ignore[union-attr]
+    found = effects(workers.effects)
+    assert len(found) == 2 * 20, "one key for every step of every run"
+    assert sum(found.values()) - len(found) <= 2 * 4
+
+
+def test_a_worker_that_sleeps_is_replaced_and_writes_nothing_more(tmp_path: Path, workers: Workers) -> None:
+    """Its lock is taken away while it is stopped; awake again it finds its run gone, and what it was doing counts for nothing."""
+    import psycopg
+
+    file = build(tmp_path)
+    workers.ready(first := workers.start())
+    with closing(Archive(place_of(workers.url))) as archive:
+        segment = archive.put(order_for(load_workflow(file), {}, "z"), 1, QUEUE)
+        pause = threading.Event()
+        while len(effects(workers.effects)) < 4:
+            pause.wait(0.05)
+        first.send_signal(signal.SIGSTOP)
+        with psycopg.connect(workers.url, autocommit=True) as session:
+            session.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 4711"
+            )
+        workers.ready(workers.start())
+        while archive.status(segment).executor_id is None or f"-{first.pid}-" in str(
+            archive.status(segment).executor_id
+        ):
+            pause.wait(0.05)
+        first.send_signal(signal.SIGCONT)
+        archive.client.retrieve_workflow(segment).get_result(polling_interval_sec=0.05)
+        result = archive.ended(segment).result
+        assert result is not None
+        assert result.status == "success"
+        lines = [json.loads(line) for line in archive.lines(segment)]
+        outcomes = Counter(line["path"] for line in lines if line["kind"] == "outcome")
+        assert len(outcomes) == 4 * 6
+        assert set(outcomes.values()) == {1}
+    found = effects(workers.effects)
+    assert len(found) == 20
+    assert sum(found.values()) - len(found) <= 2 * 4
 
 
 def test_one_of_fifty_decisions_wins(workers: Workers) -> None:
