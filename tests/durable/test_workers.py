@@ -282,3 +282,49 @@ def _call(workers: Workers, *arguments: str) -> Any:
         [sys.executable, "-m", "agentloom", *arguments],
         cwd=workers.folder, env=workers.environment, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
+
+
+def test_ctrl_c_leaves_a_run_to_its_worker_and_twice_cancels_it(tmp_path: Path, workers: Workers) -> None:
+    """Both end the command with 130; of a run that was left, the worker makes the whole."""
+    file = build(tmp_path)
+    workers.ready(workers.start())
+    for run_id, times in (("left", 1), ("stopped", 2)):
+        process = _following(workers, file, run_id)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while json.loads(process.stdout.readline())["event"] != "step_finished":
+            pass
+        process.send_signal(signal.SIGINT)
+        while "the run goes on without this terminal" not in process.stderr.readline():
+            pass
+        if times == 2:
+            process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode == 130
+    with closing(Archive(place_of(workers.url))) as archive:
+        archive.client.retrieve_workflow("left~1").get_result(polling_interval_sec=0.05)
+        assert archive.find("left").data.status == "success"
+        assert archive.find("stopped").data.status == "cancelled"
+
+
+def test_ctrl_c_cancels_a_run_on_a_file(tmp_path: Path, sqlite: str) -> None:
+    """Its worker is the command itself, as for a run without a database."""
+    file = build(tmp_path)
+    alone = Workers(sqlite, tmp_path, 0.2)
+    process = _following(alone, file, "k")
+    assert process.stdout is not None
+    while json.loads(process.stdout.readline())["event"] != "step_finished":
+        pass
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130
+    assert [run["status"] for run in json.loads(_call(alone, "runs", "--json").stdout)] == ["cancelled"]
+
+
+def _following(workers: Workers, file: Path, run_id: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agentloom", "run", str(file), "--run-id", run_id, "--events", "-", "--no-history"],
+        cwd=workers.folder, env=workers.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    workers.running.append(process)
+    return process
