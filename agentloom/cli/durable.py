@@ -29,7 +29,7 @@ from agentloom.core.loader import load_data
 from agentloom.core.results import WorkflowResult
 from agentloom.durable.dbos.archive import Archive, Found
 from agentloom.durable.dbos.feed import recorded_of
-from agentloom.durable.dbos.orders import HERE, QUEUE, Order, order_for, run_of
+from agentloom.durable.dbos.orders import HERE, QUEUE, Order, order_for, run_of, segment_id
 from agentloom.durable.dbos.place import Busy, Place
 from agentloom.durable.dbos.worker import Worker
 from agentloom.durable.journal import RunIsBusy
@@ -58,19 +58,17 @@ class Desk:
 
     def put(self, order: Order, number: int) -> str:
         """Ask for a segment and return its id. Raises ``RunIsBusy``, and ``WorkflowError`` for secrets that would have to go through the database."""
-        if self.worker is None:
-            if order.secrets:
-                names = ", ".join(f"`{name}`" for name in order.secrets)
-                raise WorkflowError(
-                    f"state {names} is secret and would have to go through the database; give the worker's tools and providers"
-                    " their keys in its environment instead"
-                )
-            return self.archive.put(order, number, QUEUE)
-        from agentloom.durable.dbos.orders import segment_id
-
-        segment = segment_id(str(order.input["run_id"]), number)
-        self.worker.secrets[segment] = order.secrets
-        return self.archive.put(order, number, HERE)
+        if self.worker is not None:
+            self.worker.own[segment_id(str(order.input["run_id"]), number)] = order
+            return self.archive.put(order, number, HERE)
+        named = [*(f"state.{name}" for name in order.secrets), *order.written]
+        if named:
+            listed = ", ".join(f"`{name}`" for name in named)
+            raise WorkflowError(
+                f"{listed} is secret and would have to go through the database; give the worker's tools and providers"
+                " their keys in its environment instead"
+            )
+        return self.archive.put(order, number, QUEUE)
 
 
 @contextmanager
@@ -123,7 +121,7 @@ def resume_on(
     decision: str | None,
     changes: Mapping[str, Any],
     given: Callable[[dict[str, Any]], Mapping[str, Any]],
-    tell_redacted: Callable[[list[str]], None],
+    tell_redacted: Callable[[list[str], CheckpointData], None],
     history: bool,
 ) -> WorkflowResult:
     """Go on with a run and return the result. ``changes`` are keys of its `config`, ``given`` returns its state with what was given anew.
@@ -145,7 +143,7 @@ def resume_on(
         state = given(data.state)
         recorded = recorded_of(found.lines)
         results = {**data.step_results, **data.inside, **(recorded.outcomes if recorded is not None else {})}
-        tell_redacted(redacted_among(results, data, state))
+        tell_redacted(redacted_among(results, data, state), data)
         document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
         order = order_for(document, state, data.run_id, seed=data, decisions=decisions, lines=found.lines)
         if found.is_open:

@@ -16,6 +16,7 @@ from agentloom.cli.stores import checkpointer_of, find_run
 from agentloom.errors import UsageError, WorkflowError
 
 if TYPE_CHECKING:
+    from agentloom.checkpointing.base import CheckpointData
     from agentloom.cli.running import Output
     from agentloom.core.results import WorkflowResult
     from agentloom.durable.dbos.place import Place
@@ -115,7 +116,6 @@ def command(
     decisions = {data.paused_step_id: decision} if decision is not None and data.paused_step_id is not None else {}
     from agentloom.cli.chronicle import chronicle_of
     from agentloom.cli.running import Output, run_to_the_end
-    from agentloom.core.definition import redacted_in_steps
     from agentloom.core.keeping import redacted_in
     from agentloom.core.loader import load_data
 
@@ -128,13 +128,7 @@ def command(
         document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
     except UsageError as error:  # no plain data; nobody has typed it
         raise WorkflowError(f"run `{data.run_id}` can't be resumed: {error}") from None
-    _tell_redacted(redacted_in(store, data, given))
-    if written_out := redacted_in_steps(data.workflow_definition, data.completed_steps):
-        listed = ", ".join(f"`{name}`" for name in written_out)
-        print(
-            f"warning: {listed} came back redacted; it is written out in the workflow, and only a new run has it",
-            file=sys.stderr,
-        )
+    _tell_redacted(redacted_in(store, data, given), data)
     told = sys.stderr if as_json or events == "-" else sys.stdout
     output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
     chronicle = None if no_history else chronicle_of(document, resumed=True)
@@ -155,7 +149,7 @@ def _finish(
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
 
 
-def _tell_redacted(names: list[str]) -> None:
+def _tell_redacted(names: list[str], data: CheckpointData) -> None:
     """Warn of values that steps are going to read redacted."""
     lost = [name for name in names if name.startswith("steps.")]
     for found, cure in (
@@ -166,6 +160,14 @@ def _tell_redacted(names: list[str]) -> None:
             listed = ", ".join(f"`{name}`" for name in found[:MOST_NAMES])
             listed += f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
             print(f"warning: {listed} came back redacted; {cure}", file=sys.stderr)
+    from agentloom.core.definition import redacted_in_steps
+
+    if written_out := redacted_in_steps(data.workflow_definition, data.completed_steps):
+        listed = ", ".join(f"`{name}`" for name in written_out)
+        print(
+            f"warning: {listed} came back redacted; it is written out in the workflow, and only a new run has it",
+            file=sys.stderr,
+        )
 
 
 def _state(state: dict[str, Any], pairs: tuple[tuple[str, Any], ...]) -> dict[str, Any]:

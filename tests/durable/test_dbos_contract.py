@@ -82,7 +82,7 @@ class DurableHouse(House, Host):
         self.loan = Loan(order)
         self.segment = f"{run_id}~{number}"
         self.worker.loans[self.segment] = self.loan
-        self.archive.put(Order(order, {}), number, HERE)
+        self.archive.put(Order(order, {}, [], None), number, HERE)
         assert self.loan.begun.wait(30)
         assert self.loan.feed is not None
         return StreamHost(self.loan.feed, recorded_of(lines)).open(run_id, checkpointer, seed, header)

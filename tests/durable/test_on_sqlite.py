@@ -123,7 +123,24 @@ def test_secrets_stay_out_of_the_file(call: Call, sqlite: str, tmp_path: Path) -
     assert b"hush-hush" not in place_of(sqlite).file.read_bytes()  # type: ignore[union-attr]
     left = call("run", str(file), "--on", sqlite, "--detach", "--state", "api_key=hush-hush")
     assert left.code == 1
-    assert "state `api_key` is secret and would have to go through the database" in left.err
+    assert "`state.api_key` is secret and would have to go through the database" in left.err
+
+
+def test_a_secret_that_is_written_out_in_a_step(call: Call, sqlite: str, tmp_path: Path) -> None:
+    """The steps of this process get it as it stands there, the file doesn't; a run for a worker elsewhere is refused."""
+    file, told = tmp_path / "secret.loom.yaml", tmp_path / "told.txt"
+    file.write_text(
+        "name: s\nsteps:\n"
+        "  - {id: b, type: subworkflow, workflow_inline: {name: c, state: {password: hush-hush}, state_schema: {password: {redact: true}},"
+        " steps: [{id: w, type: tool, tool_name: file_write, tool_args: {path: told.txt, content: '{state.password}'}}]}}\n"
+        "config: {provider: mock}\n"
+    )
+    call("run", str(file), "--on", sqlite)
+    assert told.read_text() == "hush-hush"
+    assert b"hush-hush" not in place_of(sqlite).file.read_bytes()  # type: ignore[union-attr]
+    left = call("run", str(file), "--on", sqlite, "--detach")
+    assert left.code == 1
+    assert "`b.workflow_inline.state.password`" in left.err
 
 
 def test_one_process_works_on_a_file(call: Call, sqlite: str, tmp_path: Path) -> None:

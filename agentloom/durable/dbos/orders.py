@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.checkpointing.base import CheckpointData
-from agentloom.core.definition import definition_of, without_secrets
+from agentloom.core.definition import definition_of, redacted_in_steps, without_secrets
 from agentloom.core.plan import up_to
 from agentloom.core.preparation import prepare
 from agentloom.core.results import JSON
@@ -32,10 +32,16 @@ HERE = "here"
 
 
 class Order(NamedTuple):
-    """A segment to be performed. ``input`` is what the database gets, ``secrets`` the state keys that must not get there."""
+    """A segment to be performed. ``input`` is what the database gets.
+
+    ``secrets`` are the state keys that must not get there, ``written`` names the places of secrets that are written out elsewhere in the
+    workflow; ``document`` is the workflow with all of them.
+    """
 
     input: dict[str, JSON]
     secrets: dict[str, JSON]
+    written: list[str]
+    document: WorkflowDocument | None
 
 
 def segment_id(run_id: str, number: int) -> str:
@@ -68,12 +74,18 @@ def order_for(
     redaction = redaction_for(prepared, os.environ)
     state = {key: value for key, value in state.items() if key != STEPS}
     clean = redaction.state(state, prepared.plan.outputs)
+    definition = definition_of(document)
+    cleaned = without_secrets(definition, redaction)
+    written = [key for key, value in definition.items() if key != "state" and cleaned[key] != value]
+    if "steps" in written:
+        known = redacted_in_steps(definition, ())
+        written = [name for name in redacted_in_steps(cleaned, ()) if name not in known] or written
     source = seed.source if seed is not None else None if document.path is None else os.path.abspath(document.path)
     return Order(
         {
             "version": 1,
             "run_id": run_id,
-            "definition": without_secrets(definition_of(document), redaction),
+            "definition": cleaned,
             "source": source,
             "state": clean,
             "until": until,
@@ -82,4 +94,6 @@ def order_for(
             "lines": list(lines),
         },
         {key: value for key, value in state.items() if clean.get(key) != value},
+        written,
+        document,
     )

@@ -26,7 +26,7 @@ from agentloom.core.results import JSON
 from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
 from agentloom.durable.dbos.feed import Feed, Kept, StreamHost, recorded_of
 from agentloom.durable.dbos.liveness import Liveness
-from agentloom.durable.dbos.orders import HERE, LIFE, QUEUE, RUN, VERSION
+from agentloom.durable.dbos.orders import HERE, LIFE, QUEUE, RUN, VERSION, Order
 from agentloom.durable.dbos.place import FileLock, Place
 from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
 from agentloom.errors import AgentLoomError
@@ -81,8 +81,8 @@ class Worker:
     def __init__(self, place: Place, equip: Equip, *, alone: bool, concurrency: int = 10) -> None:
         self.place = place
         self.archive: Archive
-        self.secrets: dict[str, Mapping[str, JSON]] = {}
-        """State keys that must not get into the database, by the id of the segment that this process is going to perform."""
+        self.own: dict[str, Order] = {}
+        """What this process asked itself to do, with the secrets that must not get into the database, by the id of the segment."""
         self._equip = equip
         self._alone = alone
         self._concurrency = concurrency
@@ -224,7 +224,10 @@ class Worker:
 
     async def _run(self, segment: str, order: Mapping[str, Any], feed: Feed) -> dict[str, JSON]:
         run_id = str(order["run_id"])
-        document = load_data(order["definition"], order["source"] or f"<run {run_id}>")
+        own = self.own.pop(segment, None)
+        document = own.document if own is not None else None
+        if document is None:
+            document = load_data(order["definition"], order["source"] or f"<run {run_id}>")
         gateway, tools = self._equip(document)
 
         async def tell(event: RunEvent) -> None:
@@ -241,7 +244,7 @@ class Worker:
                 engine.go_on(seed_of(recorded, run_id, INTERRUPTED, now()), order["decisions"])
             elif order["seed"] is not None:
                 engine.go_on(CheckpointData.from_dict(order["seed"]), order["decisions"])
-            result = await engine.run({**order["state"], **self.secrets.pop(segment, {})})
+            result = await engine.run({**order["state"], **(own.secrets if own is not None else {})})
         finally:
             with anyio.CancelScope(shield=True):
                 await gateway.close()
