@@ -102,12 +102,9 @@ def replayable(path: Path) -> Recording:
 
 def keys_of(document: WorkflowDocument) -> tuple[str, ...]:
     """Return the keys of providers that the environment holds."""
-    from agentloom.providers.table import PROVIDERS
+    from agentloom.providers.table import keys_in
 
-    tables = document.context.settings.providers.values()
-    names = {spec.key_env for spec in PROVIDERS} | {table.get("api_key_env") for table in tables}
-    found = (os.environ.get(name, "").strip() for name in names if isinstance(name, str))
-    return tuple(sorted({key for key in found if key}))
+    return keys_in(os.environ, document.context.settings.providers.values())
 
 
 def tools_of(document: WorkflowDocument) -> ToolRegistry | None:

@@ -13,6 +13,7 @@ from agentloom.core.state import STEPS
 from agentloom.language.paths import Part, PathFault, parse_output_path
 from agentloom.providers.hashes import json_of
 from agentloom.providers.surroundings import Secrets
+from agentloom.providers.table import HIDDEN_KEY
 
 SHORTEST = 4
 """Characters of a value that is looked for inside of texts: shorter ones stand in many by chance."""
@@ -38,7 +39,8 @@ class RunSecrets(Secrets):
 
     def enter(self, prefix: str, plan: Plan, redaction: Redaction, state: Mapping[str, JSON]) -> None:
         """Take in a workflow that begins to run: its patterns, and the secrets that its state starts from."""
-        if not redaction:
+        self._known.update((key, HIDDEN_KEY) for key in redaction.keys)
+        if not redaction.patterns:
             return
         merged = dict.fromkeys([*self._redaction.patterns, *redaction.patterns])
         self._redaction = Redaction(tuple(merged))

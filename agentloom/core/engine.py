@@ -31,7 +31,7 @@ from agentloom.core.preparation import Prepared, prepare
 from agentloom.core.redaction import Redaction, redaction_of
 from agentloom.core.results import JSON, StepResult, WorkflowResult
 from agentloom.core.runner import Halt, Op
-from agentloom.core.secrets import places_of, redaction_for, told, untold_steps, with_secrets, without_secret
+from agentloom.core.secrets import keys_for, places_of, redaction_for, told, untold_steps, with_secrets, without_secret
 from agentloom.core.state import STEPS, State
 from agentloom.durable.recorded import Spend
 from agentloom.errors import UsageError, WorkflowError
@@ -158,7 +158,7 @@ class WorkflowEngine:
         self._runs += 1
         stream = EventStream(self.run_id, self._on_event)
         plan = prepared.plan
-        redaction = redaction_for(prepared, os.environ)
+        redaction = redaction_for(prepared, os.environ, keys_for(self._workflow, os.environ))
         started_from = {**plain(self._seed.state if self._seed else prepared.state, "state"), **given}
         started_from.pop(STEPS, None)
         kept = kept_of(self._seed)

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentloom.core.results import JSON
 from agentloom.language.paths import MISSING, Part
+from agentloom.providers.table import HIDDEN_KEY
 from agentloom.records import record
 
 ENVIRONMENT = "AGENTLOOM_REDACT_STATE_KEYS"
@@ -19,12 +20,23 @@ STEPS = "steps"
 
 @record()
 class Redaction:
-    """The patterns (`password`, `user.*`) that name secret keys: each is held against a key and against its dotted path."""
+    """The patterns (`password`, `user.*`) that name secret keys: each is held against a key and against its dotted path.
+
+    ``keys`` are the keys of providers: texts that are replaced wherever they stand, also inside others.
+    """
 
     patterns: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.patterns)
+        return bool(self.patterns or self.keys)
+
+    def text(self, text: str) -> str:
+        """Return a text without keys."""
+        for key in self.keys:
+            if key in text:
+                text = text.replace(key, HIDDEN_KEY)
+        return text
 
     def names(self, path: Sequence[Part]) -> bool:
         """Tell whether a path, or one that it lies below, is secret."""
@@ -32,7 +44,7 @@ class Redaction:
 
     def state(self, state: Mapping[str, JSON], outputs: Mapping[str, Sequence[Part]]) -> dict[str, JSON]:
         """Return a state without secrets; ``outputs`` is where steps write, since `steps.<id>.output` holds the same."""
-        if not self.patterns:
+        if not self:
             return dict(state)
         found: dict[str, JSON] = {}
         for key, value in state.items():
@@ -44,7 +56,7 @@ class Redaction:
 
     def output(self, value: JSON, path: Sequence[Part] | None) -> JSON:
         """Return a step's output without secrets; ``path`` is where the step writes it, if it does."""
-        if not self.patterns:
+        if not self:
             return value
         if path is not None and self.names(path):
             return sentinel(value)
@@ -52,7 +64,7 @@ class Redaction:
 
     def value(self, value: JSON, path: Sequence[Part] = ()) -> JSON:
         """Return a value that stands at a path, without the secrets in it."""
-        if not self.patterns:
+        if not self:
             return value
         return self._walk(value, [str(part) for part in path], set())
 
@@ -86,7 +98,7 @@ class Redaction:
             return {str(key): self._walk(item, [*path, str(key)], within) for key, item in value.items()}
         if isinstance(value, list):
             return [self._walk(item, [*path, str(at)], within) for at, item in enumerate(value)]
-        return value
+        return self.text(value) if isinstance(value, str) else value
 
     def _is_secret(self, path: list[str]) -> bool:
         dotted = ".".join(path)
@@ -114,16 +126,18 @@ def redaction_of(
     environ: Mapping[str, str],
     inherited: Redaction | None = None,
     below: Iterable[str] = (),
+    keys: tuple[str, ...] = (),
 ) -> Redaction:
     """Return the redaction of a workflow: its `state_schema`, the environment's list, and its parent's.
 
-    ``below`` are the patterns of the workflows below it: their final states become part of its own, at some path.
+    ``keys`` are those of providers. ``below`` are the patterns of the workflows below it: their final states become part of its own, at some path.
     """
     own = secret_names(schema)
     children = [pattern for name in below for pattern in (name, f"*.{name}")]
     listed = [word.strip() for word in environ.get(ENVIRONMENT, "").split(",") if word.strip()]
     above: Iterable[str] = inherited.patterns if inherited is not None else ()
-    return Redaction(tuple(dict.fromkeys([*above, *own, *listed, *children])))
+    hidden = inherited.keys if inherited is not None else keys
+    return Redaction(tuple(dict.fromkeys([*above, *own, *listed, *children])), hidden)
 
 
 def secret_names(schema: Mapping[str, Any]) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.definition import definition_below
 from agentloom.core.plan import Plan
 from agentloom.core.preparation import Prepared
@@ -21,14 +22,16 @@ from agentloom.core.redaction import (
 from agentloom.core.results import JSON, StepResult
 from agentloom.core.state import STEPS
 from agentloom.language.paths import MISSING, Part, StatePath, get, parse_path
+from agentloom.providers.table import keys_in
+
+if TYPE_CHECKING:
+    from agentloom.model.workflow import Workflow
 
 
 def places_of(plan: Plan, redaction: Redaction) -> Mapping[str, tuple[Part, ...]]:
     """Return where the output of each step stands in the state besides `steps`: at its `output`, else in its conversation, if that is secret."""
     talks = {
-        name: path
-        for name, path in plan.conversations.items()
-        if name not in plan.outputs and redaction and redaction.names(path)
+        name: path for name, path in plan.conversations.items() if name not in plan.outputs and redaction.names(path)
     }
     return {**plan.outputs, **talks} if talks else plan.outputs
 
@@ -38,7 +41,7 @@ def untold_steps(prepared: Prepared, redaction: Redaction) -> Mapping[str, bool]
 
     Those are secrets as a whole, or JSON in which a value may be one: no pattern can be held against a piece of it.
     """
-    if not redaction:
+    if not redaction.patterns:
         return {}
     plan = prepared.plan
     found = {name: True for name, path in places_of(plan, redaction).items() if redaction.names(path)}
@@ -133,10 +136,19 @@ def redacted_in_result(
         yield from Redaction().secret_keys({str(kept): _known_again(talk, given, place.parts, above, redaction)})
 
 
-def redaction_for(prepared: Prepared, environ: Mapping[str, str]) -> Redaction:
-    """Return the redaction of a run: what is secret in a workflow below is secret wherever its final state is passed on."""
+def redaction_for(prepared: Prepared, environ: Mapping[str, str], keys: tuple[str, ...] = ()) -> Redaction:
+    """Return the redaction of a run: what is secret in a workflow below is secret wherever its final state is passed on.
+
+    ``keys`` are those of providers, which stand nowhere that is kept or told.
+    """
     own = redaction_of(prepared.schema, environ)
-    return redaction_of(prepared.schema, environ, below=_secrets_below(prepared, own))
+    return redaction_of(prepared.schema, environ, below=_secrets_below(prepared, own), keys=keys)
+
+
+def keys_for(workflow: WorkflowDocument | Workflow, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys of providers that the environment holds, those included whose variables the workflow's settings name."""
+    tables = workflow.context.settings.providers.values() if isinstance(workflow, WorkflowDocument) else ()
+    return keys_in(environ, tables)
 
 
 def _secrets_below(prepared: Prepared, above: Redaction) -> Iterator[str]:

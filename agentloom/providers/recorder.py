@@ -24,13 +24,9 @@ from agentloom.providers.base import (
 from agentloom.providers.hashes import download_key, request_hash, without_secret_name
 from agentloom.providers.recording_file import News, RecordingFile
 from agentloom.providers.surroundings import AttemptId, current_attempt, current_secrets
+from agentloom.providers.table import HIDDEN_KEY, SHORTEST_KEY
 
 log = logging.getLogger(__name__)
-
-HIDDEN = "<REDACTED:key>"
-"""What stands for a provider's key, should a model or a tool repeat it."""
-
-_SHORTEST_KEY = 8
 
 
 class Recorder:
@@ -45,7 +41,7 @@ class Recorder:
     def __init__(self, file: RecordingFile, *, tools: bool = False, hidden: tuple[str, ...] = ()) -> None:
         self.file = file
         self.with_tools = tools
-        self._hidden = tuple(text for text in hidden if len(text) >= _SHORTEST_KEY)
+        self._hidden = tuple(text for text in hidden if len(text) >= SHORTEST_KEY)
         self._turns: dict[str, list[Mapping[str, Any]]] = {}
         self._calls: dict[str, list[Mapping[str, Any]]] = {}
         self._attempts: dict[str, AttemptId | None] = {}
@@ -91,7 +87,7 @@ class Recorder:
         """Return plain data without the keys of providers in its texts."""
         if isinstance(value, str):
             for text in self._hidden:
-                value = value.replace(text, HIDDEN)
+                value = value.replace(text, HIDDEN_KEY)
             return value
         if isinstance(value, Mapping):
             return {key: self.without_keys(item) for key, item in value.items()}

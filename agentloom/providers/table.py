@@ -5,7 +5,8 @@ Importable without any client: analysis and editors ask it too.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from agentloom.records import record
 
@@ -100,3 +101,17 @@ def home_of(model: str) -> str | None:
         if spec.match != "any" and spec.serves(model):
             return spec.name
     return None
+
+
+SHORTEST_KEY = 8
+"""Shorter values of the variables for keys are no keys that would have to be hidden, and stand in texts by chance."""
+
+HIDDEN_KEY = "<REDACTED:key>"
+"""What stands for a provider's key, should a model or a tool repeat it."""
+
+
+def keys_in(environ: Mapping[str, str], tables: Iterable[Mapping[str, Any]] = ()) -> tuple[str, ...]:
+    """Return the keys of providers that the environment holds; ``tables`` are the settings of providers, which name variables of their own."""
+    names = {spec.key_env for spec in PROVIDERS} | {table.get("api_key_env") for table in tables}
+    found = (environ.get(name, "").strip() for name in names if isinstance(name, str))
+    return tuple(sorted({key for key in found if len(key) >= SHORTEST_KEY}))

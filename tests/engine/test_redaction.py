@@ -12,7 +12,7 @@ import pytest
 from agentloom.checkpointing import FileCheckpointer
 from agentloom.core.definition import redacted_in_steps, without_secrets
 from agentloom.core.engine import WorkflowEngine
-from agentloom.core.events import StepFinished
+from agentloom.core.events import StepDelta, StepFinished
 from agentloom.core.loader import load_data
 from agentloom.core.redaction import CYCLE, Redaction, is_sentinel, sentinel
 from agentloom.providers.gateway import ProviderGateway
@@ -292,3 +292,57 @@ def test_events_tell_no_secrets(inside: bool) -> None:
     outputs = {event.step: event.output for event in world.events if isinstance(event, StepFinished)}
     assert outputs[f"{path}a"] == mark(SECRET)
     assert outputs[f"{path}c"] == {"pin": mark(SECRET), "name": "x"}
+
+
+# ── keys of providers ──
+
+KEY = "sk-test-0123456789abcdef"
+
+
+def test_keys_of_providers_are_kept_and_told_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The case of keys that travel: a tool prints its environment, another fails with it, a model repeats it. Steps get the real value."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    data = flow(
+        use("env", "env", output="seen.environment"),
+        use("more", "env", "env", tool_args={"x": "{state.seen.environment[0]}"}, output="again"),
+        ask("say", "more", prompt="{state.again}", output="said"),
+        use("boom", "boom", "say", retry={"max_retries": 1}),
+    )
+    told: list[str] = []
+    heard: list[Any] = []
+
+    class Tools:
+        async def call(self, name: str, arguments: Any) -> Any:
+            heard.append(arguments.get("x"))
+            if name == "boom":
+                raise ValueError(f"refused with {KEY}")
+            return [f"OPENAI_API_KEY={KEY}"]
+
+    async def hear(event: Any) -> None:
+        told.append(json.dumps(event.to_json()))
+        path = tmp_path / "r.journal"
+        told.append(path.read_text(encoding="utf-8") if path.exists() else "")
+
+    async def main() -> None:
+        gateway = ProviderGateway()
+        gateway.register(Script())
+        store = FileCheckpointer(tmp_path)
+        engine = WorkflowEngine(load_data(data), gateway, Tools(), checkpointer=store, run_id="r", on_event=hear)
+        result = await engine.run()
+        assert result.status == "failed"
+        assert result.final_state["again"] == ["OPENAI_API_KEY=<REDACTED:key>"]
+        whole = json.dumps(result.to_dict())
+        for text in (whole, (tmp_path / "r.json").read_text(encoding="utf-8"), *told, caplog.text):
+            assert KEY not in text
+
+    run_virtual(main)
+    assert heard[1] == f"OPENAI_API_KEY={KEY}"
+
+
+def test_a_key_hides_no_streamed_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a key is set makes no reply a secret: replies with a form are told while they are written, as without one."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    world = run(flow(ask("a", prompt='{{"x":1}}', response_schema={"type": "json_object"}, output="x", stream=True)))
+    assert "".join(event.text for event in world.events if isinstance(event, StepDelta)) == '{"x":1}'

@@ -12,7 +12,7 @@ from agentloom.core.definition import definition_of, redacted_in_steps, without_
 from agentloom.core.plan import up_to
 from agentloom.core.preparation import prepare
 from agentloom.core.results import JSON
-from agentloom.core.secrets import redaction_for
+from agentloom.core.secrets import keys_for, redaction_for
 from agentloom.core.state import STEPS
 
 RUN = "agentloom.run"
@@ -71,7 +71,7 @@ def order_for(
     prepared = prepare(document)
     if until is not None:
         up_to(prepared.plan, until)
-    redaction = redaction_for(prepared, os.environ)
+    redaction = redaction_for(prepared, os.environ, keys_for(document, os.environ))
     state = {key: value for key, value in state.items() if key != STEPS}
     clean = redaction.state(state, prepared.plan.outputs)
     definition = definition_of(document)
