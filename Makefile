@@ -37,7 +37,7 @@ types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
 pytest: $(VENV)/.dev $(NODE)/.package-lock.json $(EXTENSION)/agentloom.vsix editors postgres ## the tests, generated files and documents included
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
 	$(BIN)/agentloom validate --strict examples

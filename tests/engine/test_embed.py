@@ -290,8 +290,10 @@ def test_vectors_outlive_the_process(tmp_path: Path) -> None:
 def test_secret_vectors_are_in_no_file(tmp_path: Path) -> None:
     """RD-3: what goes to a secret key is redacted number by number."""
     store = FileCheckpointer(tmp_path)
-    data = flow(embed(), state={"docs": ["12345678"]}, state_schema={"vectors": {"redact": True}})
+    data = flow(embed(), state={"docs": ["x" * 4711]}, state_schema={"vectors": {"redact": True}})
+    open_vectors = run({**data, "state_schema": {}}, Vectors())
+    assert "[4711.0, 0.0]" in str(open_vectors.to_dict())
     result = run(data, Vectors(), checkpointer=store, run_id="r")
     assert result.status == "success"
-    assert "8.0" not in store.path("r").read_text(encoding="utf-8")
-    assert "8.0" not in str(result.to_dict())
+    assert "4711.0" not in store.path("r").read_text(encoding="utf-8")
+    assert "4711.0" not in str(result.to_dict())
