@@ -8,7 +8,7 @@ import sys
 import click
 
 from agentloom.cli import collect_garbage
-from agentloom.cli.options import LITE
+from agentloom.cli.options import LITE, checkpoint_dir_option
 from agentloom.cli.stores import checkpointer_of
 from agentloom.errors import UsageError
 
@@ -16,7 +16,7 @@ TOKEN = "AGENTLOOM_CALLBACK_TOKEN"
 
 
 @click.command()
-@click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@checkpoint_dir_option()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",

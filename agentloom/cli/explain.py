@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import click
 
 from agentloom.analysis.rules.registry import RULES, Rule
-from agentloom.cli.console import BOLD, COLOR_CHOICES, CYAN, ColorChoice, Look, look_of
+from agentloom.cli.console import BOLD, CYAN, ColorChoice, Look, look_of
+from agentloom.cli.options import COLOR
 from agentloom.cli.selection import find_rule, unknown_rule
 from agentloom.cli.shipped import shipped
 from agentloom.cli.tables import columns
@@ -22,7 +23,7 @@ _STRONG = re.compile(r"\*\*(.+?)\*\*")
 @click.command()
 @click.argument("code", required=False)
 @click.option("--list", "list_", is_flag=True, help="List all codes.")
-@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@COLOR
 def command(code: str | None, list_: bool, color: ColorChoice) -> None:
     """Explain a diagnostic: CODE is its code (AL204) or its name (dependency-cycle)."""
     if (code is None) != list_:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from agentloom.cli.loading import load
+from agentloom.cli.options import STDIN_FILENAME
 from agentloom.cli.tables import count
 from agentloom.diagnostics import Severity
 from agentloom.drawing.picture import Picture
@@ -23,7 +24,7 @@ FORMATS = ("mermaid", "dot", "svg", "json")
     "-f", "--format", "format_", type=click.Choice(FORMATS), help="By the ending of --output; mermaid without one."
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file instead of standard output.")
-@click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
+@STDIN_FILENAME
 def command(file: str, format_: str | None, output: str | None, stdin_filename: str | None) -> None:
     """Draw a workflow: its steps in their layers, and what routers ask. FILE may be `-` for standard input.
 

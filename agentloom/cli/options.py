@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from agentloom.cli.console import COLOR_CHOICES
 from agentloom.errors import UsageError
 
 if TYPE_CHECKING:
     from agentloom.durable.dbos.place import Place
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def some_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -28,6 +33,73 @@ def some_id(context: click.Context, parameter: click.Parameter, value: str | Non
         if value == LATEST:
             raise UsageError(f"`--run-id {value}` can't be used: `{LATEST}` is the latest run, whatever its id")
     return value
+
+
+def pairs_of(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, Any], ...]:
+    from agentloom.cli.state import parse_pair
+
+    return tuple(parse_pair(value) for value in values)
+
+
+def money(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 <= value < math.inf:
+        raise UsageError(f"`--budget {value:g}` is no sum of money; give US dollars, such as 0.50")
+    return value
+
+
+COLOR = click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+STDIN_FILENAME = click.option(
+    "--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes."
+)
+WORKFLOW = click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
+"""The file of commands that run one workflow."""
+
+STATE = click.option(
+    "-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key."
+)
+STATE_FILE = click.option(
+    "--state-file",
+    "state_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="Set many (YAML, JSON).",
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
+STREAM = click.option("--stream", is_flag=True, help="Show replies while they are written.")
+EVENTS = click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
+CHECKPOINT = click.option("--checkpoint", is_flag=True, help="Keep the run, so that it can be resumed.")
+RECORD_TOOLS = click.option("--record-tools", is_flag=True, help="Record what tools give, too; goes with --record.")
+NO_HISTORY = click.option("--no-history", is_flag=True, help="Leave no record of the run for `agentloom history`.")
+
+
+def checkpoint_dir_option(help: str = "Where checkpoints are kept.") -> Callable[[Command], Command]:
+    """Return the option that says where checkpoints are kept."""
+    return click.option("--checkpoint-dir", type=click.Path(file_okay=False), help=help)
+
+
+def provider_option(of: str = "file") -> Callable[[Command], Command]:
+    """Return the option for another provider than that ``of`` the file or the run."""
+    return click.option(
+        "-p", "--provider", metavar="NAME", callback=some_name, help=f"Instead of the {of}'s config.provider."
+    )
+
+
+def model_option(help: str = "Instead of the file's config.model.") -> Callable[[Command], Command]:
+    """Return the option for another model."""
+    return click.option("-m", "--model", metavar="NAME", callback=some_name, help=help)
+
+
+def budget_option(help: str) -> Callable[[Command], Command]:
+    """Return the option for another budget, in US dollars."""
+    return click.option("-b", "--budget", type=float, callback=money, metavar="USD", help=help)
+
+
+def recording_option(help: str) -> Callable[[Command], Command]:
+    """Return the option that names a recording to play."""
+    where = "without it config.responses_file, or recordings/<name>.json beside the workflow."
+    return click.option("-r", "--recording", metavar="FILE", help=f"{help}; {where}")
 
 
 LITE = click.option(

@@ -11,8 +11,9 @@ import click
 
 from agentloom.cli.cells import draw, visible
 from agentloom.cli.check import NONE, count_severities, rendered
-from agentloom.cli.console import BOLD, COLOR_CHOICES, DIM, ColorChoice, Look, is_unicode, look_of
+from agentloom.cli.console import BOLD, DIM, ColorChoice, Look, is_unicode, look_of
 from agentloom.cli.loading import load
+from agentloom.cli.options import COLOR, STDIN_FILENAME
 from agentloom.cli.tables import columns, count, in_words
 from agentloom.diagnostics import Severity
 from agentloom.ide.overview import Overview, StepView, as_data, models_of, overview
@@ -25,8 +26,8 @@ FORMATS = ("text", "json", "mermaid", "svg")
 @click.option(
     "-f", "--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="For whom."
 )
-@click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
-@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@STDIN_FILENAME
+@COLOR
 def command(file: str, format_: str, stdin_filename: str | None, color: ColorChoice) -> None:
     """Show what a workflow will do: layers, critical path, worst-case attempts and times, models and costs, what flows.
 

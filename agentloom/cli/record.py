@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentloom.cli.cells import draw, visible
-from agentloom.cli.console import COLOR_CHOICES, ColorChoice, Look, is_terminal, is_unicode, look_of
-from agentloom.cli.options import LITE, some_name
+from agentloom.cli.console import ColorChoice, Look, is_terminal, is_unicode, look_of
+from agentloom.cli.options import (
+    COLOR,
+    LITE,
+    STATE,
+    STATE_FILE,
+    STDIN_FILENAME,
+    WORKFLOW,
+    budget_option,
+    model_option,
+    provider_option,
+    recording_option,
+)
 from agentloom.cli.replay import recording_for
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, money, overridden, pairs_of
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, overridden
 from agentloom.cli.state import initial_state
 from agentloom.cli.tables import count
 from agentloom.errors import UsageError
@@ -28,37 +39,19 @@ SHOWN = ("stale", "missing", "recorded", "unused", "unverified")
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
+@WORKFLOW
 @click.option("--stale", is_flag=True, help="Record those steps anew whose replies fit no longer (needed).")
 @click.option("--list", "only_list", is_flag=True, help="Only say which they are; no provider is asked.")
-@click.option(
-    "-r",
-    "--recording",
-    metavar="FILE",
-    help="The recording; without it config.responses_file, or recordings/<name>.json beside the workflow.",
-)
-@click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
-@click.option(
-    "--state-file",
-    "state_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
-    help="Set many (YAML, JSON).",
-)
-@click.option("-p", "--provider", metavar="NAME", callback=some_name, help="Instead of the file's config.provider.")
-@click.option("-m", "--model", metavar="NAME", callback=some_name, help="Instead of the file's config.model.")
-@click.option(
-    "-b",
-    "--budget",
-    type=float,
-    callback=money,
-    metavar="USD",
-    help="What the run may cost, recorded replies included.",
-)
+@recording_option("The recording")
+@STATE
+@STATE_FILE
+@provider_option()
+@model_option()
+@budget_option("What the run may cost, recorded replies included.")
 @LITE
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, and nothing else.")
-@click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
-@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@STDIN_FILENAME
+@COLOR
 def command(
     file: str,
     stale: bool,

@@ -12,9 +12,25 @@ import click
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.recordings import default_recording, recording_places
-from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
-from agentloom.cli.options import LITE, RUN_ID, UNTIL, some_name
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, how_to_go_on, overridden, pairs_of
+from agentloom.cli.console import ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.options import (
+    AS_JSON,
+    CHECKPOINT,
+    COLOR,
+    EVENTS,
+    LITE,
+    RUN_ID,
+    STATE,
+    STATE_FILE,
+    STDIN_FILENAME,
+    STREAM,
+    UNTIL,
+    WORKFLOW,
+    checkpoint_dir_option,
+    model_option,
+    recording_option,
+)
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, how_to_go_on, overridden
 from agentloom.cli.state import initial_state
 from agentloom.cli.stores import new_checkpointer
 from agentloom.errors import UsageError, WorkflowError
@@ -23,35 +39,24 @@ LATENCIES = ("constant", "normal", "replay")
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
-@click.option(
-    "-r",
-    "--recording",
-    metavar="FILE",
-    help="What answers; without it config.responses_file, or recordings/<name>.json beside the workflow.",
-)
-@click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
-@click.option(
-    "--state-file",
-    "state_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
-    help="Set many (YAML, JSON).",
-)
-@click.option("-m", "--model", metavar="NAME", callback=some_name, help="As the run was recorded with it.")
+@WORKFLOW
+@recording_option("What answers")
+@STATE
+@STATE_FILE
+@model_option("As the run was recorded with it.")
 @click.option("--allow-default-fallback", is_flag=True, help="Let a placeholder answer what isn't recorded.")
 @click.option("--latency-model", type=click.Choice(LATENCIES), help="How long replies take: `replay` as recorded.")
 @LITE
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
-@click.option("--stream", is_flag=True, help="Show replies while they are written.")
-@click.option("--checkpoint", is_flag=True, help="Keep the run, so that it can be resumed.")
-@click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@AS_JSON
+@STREAM
+@CHECKPOINT
+@checkpoint_dir_option()
 @RUN_ID
 @UNTIL
-@click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
+@EVENTS
 @click.option("--observability", is_flag=True, hidden=True, help="Accepted; traces go by the environment.")
-@click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
-@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@STDIN_FILENAME
+@COLOR
 def command(
     file: str,
     recording: str | None,

@@ -9,9 +9,24 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
-from agentloom.cli.options import LITE, ON, place, some_name
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, money, pairs_of, recorded_world
+from agentloom.cli.console import ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.options import (
+    AS_JSON,
+    COLOR,
+    EVENTS,
+    LITE,
+    NO_HISTORY,
+    ON,
+    RECORD_TOOLS,
+    STATE,
+    STREAM,
+    budget_option,
+    checkpoint_dir_option,
+    model_option,
+    place,
+    provider_option,
+)
+from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, recorded_world
 from agentloom.cli.stores import checkpointer_of, find_run
 from agentloom.errors import UsageError, WorkflowError
 
@@ -27,25 +42,23 @@ MOST_NAMES = 20
 
 @click.command()
 @click.argument("run_id", metavar="RUN")
-@click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
-@click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
-@click.option("-p", "--provider", metavar="NAME", callback=some_name, help="Instead of the run's config.provider.")
-@click.option("-m", "--model", metavar="NAME", callback=some_name, help="Instead of the run's config.model.")
-@click.option(
-    "-b", "--budget", type=float, callback=money, metavar="USD", help="What the run may spend, with what it has spent."
-)
+@checkpoint_dir_option()
+@STATE
+@provider_option("run")
+@model_option("Instead of the run's config.model.")
+@budget_option("What the run may spend, with what it has spent.")
 @click.option("--approve", is_flag=True, help="Approve the gate at which the run waits.")
 @click.option("--reject", is_flag=True, help="Reject it.")
 @ON
 @LITE
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
-@click.option("--stream", is_flag=True, help="Show replies while they are written.")
+@AS_JSON
+@STREAM
 @click.option("--record", "recording", metavar="FILE", help="Record the replies, beside those that FILE holds already.")
-@click.option("--record-tools", is_flag=True, help="Record what tools give, too; goes with --record.")
-@click.option("--no-history", is_flag=True, help="Leave no record of the run for `agentloom history`.")
-@click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
+@RECORD_TOOLS
+@NO_HISTORY
+@EVENTS
 @click.option("--if-updated", metavar="TIME", hidden=True, help="Only if nothing happened to the run since.")
-@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@COLOR
 def command(
     run_id: str,
     checkpoint_dir: str | None,

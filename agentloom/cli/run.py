@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,10 +13,31 @@ import click
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.cli.check import NONE, count_severities, rendered
-from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.console import ColorChoice, is_terminal, is_unicode, look_of
 from agentloom.cli.loading import load
-from agentloom.cli.options import LITE, ON, RUN_ID, UNTIL, place, some_name
-from agentloom.cli.state import initial_state, parse_pair
+from agentloom.cli.options import (
+    AS_JSON,
+    CHECKPOINT,
+    COLOR,
+    EVENTS,
+    LITE,
+    NO_HISTORY,
+    ON,
+    RECORD_TOOLS,
+    RUN_ID,
+    STATE,
+    STATE_FILE,
+    STDIN_FILENAME,
+    STREAM,
+    UNTIL,
+    WORKFLOW,
+    budget_option,
+    checkpoint_dir_option,
+    model_option,
+    place,
+    provider_option,
+)
+from agentloom.cli.state import initial_state
 from agentloom.cli.stores import new_checkpointer
 from agentloom.cli.tables import in_words
 from agentloom.core.results import WorkflowResult
@@ -64,41 +84,16 @@ class Overrides:
         return changed
 
 
-def pairs_of(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, Any], ...]:
-    return tuple(parse_pair(value) for value in values)
-
-
-def money(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 <= value < math.inf:
-        raise UsageError(f"`--budget {value:g}` is no sum of money; give US dollars, such as 0.50")
-    return value
-
-
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
-@click.option("-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key.")
-@click.option(
-    "--state-file",
-    "state_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
-    help="Set many (YAML, JSON).",
-)
-@click.option("-p", "--provider", metavar="NAME", callback=some_name, help="Instead of the file's config.provider.")
-@click.option("-m", "--model", metavar="NAME", callback=some_name, help="Instead of the file's config.model.")
-@click.option(
-    "-b",
-    "--budget",
-    type=float,
-    callback=money,
-    metavar="USD",
-    help="What the run may spend, instead of config.budget_usd.",
-)
+@WORKFLOW
+@STATE
+@STATE_FILE
+@provider_option()
+@model_option()
+@budget_option("What the run may spend, instead of config.budget_usd.")
 @LITE
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
-@click.option("--stream", is_flag=True, help="Show replies while they are written.")
+@AS_JSON
+@STREAM
 @click.option(
     "--mock-responses",
     type=click.Path(exists=True, dir_okay=False),
@@ -107,21 +102,17 @@ def money(context: click.Context, parameter: click.Parameter, value: float | Non
 @click.option(
     "--record", "recording", metavar="FILE", help="Record the replies of the providers, for `agentloom replay`."
 )
-@click.option("--record-tools", is_flag=True, help="Record what tools give, too; goes with --record.")
-@click.option("--checkpoint", is_flag=True, help="Keep the run, so that it can be resumed.")
-@click.option(
-    "--checkpoint-dir",
-    type=click.Path(file_okay=False),
-    help="Where checkpoints are kept: .agentloom/checkpoints, or $AGENTLOOM_CHECKPOINT_DIR.",
-)
+@RECORD_TOOLS
+@CHECKPOINT
+@checkpoint_dir_option("Where checkpoints are kept: .agentloom/checkpoints, or $AGENTLOOM_CHECKPOINT_DIR.")
 @RUN_ID
 @UNTIL
 @ON
 @click.option("--detach", is_flag=True, help="Leave the run to the workers of --on, and don't wait for it.")
-@click.option("--no-history", is_flag=True, help="Leave no record of the run for `agentloom history`.")
-@click.option("--events", metavar="FILE", help="Write events as JSON lines; `-` is standard output.")
-@click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
-@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@NO_HISTORY
+@EVENTS
+@STDIN_FILENAME
+@COLOR
 def command(
     file: str,
     pairs: tuple[tuple[str, Any], ...],

@@ -10,15 +10,15 @@ import click
 
 from agentloom.checkpointing.history import history_of
 from agentloom.cli.cells import draw, visible
-from agentloom.cli.console import COLOR_CHOICES, ColorChoice, is_unicode, look_of
-from agentloom.cli.options import ON, place
+from agentloom.cli.console import ColorChoice, is_unicode, look_of
+from agentloom.cli.options import COLOR, ON, checkpoint_dir_option, place
 from agentloom.cli.stores import all_runs, checkpointer_of
 
 HEADER = ("RUN ID", "WORKFLOW", "STATUS", "UPDATED")
 
 
 @click.group(invoke_without_command=True, subcommand_metavar="[show RUN]")
-@click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@checkpoint_dir_option()
 @ON
 @click.option("--json", "as_json", is_flag=True, help="Print the checkpoints whole.")
 @click.pass_context
@@ -58,13 +58,13 @@ def command(context: click.Context, checkpoint_dir: str | None, on: str | None, 
 
 @command.command(short_help="Show one of them in full.")
 @click.argument("run_id", metavar="RUN")
-@click.option("--checkpoint-dir", type=click.Path(file_okay=False), help="Where checkpoints are kept.")
+@checkpoint_dir_option()
 @click.option(
     "--runs-dir", type=click.Path(file_okay=False), help="Where the records of the history are: agentloom_runs."
 )
 @ON
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON, and nothing else.")
-@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@COLOR
 @click.pass_context
 def show(
     context: click.Context,

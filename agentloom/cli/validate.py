@@ -12,7 +12,8 @@ from agentloom.analysis.rules.registry import RULE_BY_CODE
 from agentloom.cli.cells import visible
 from agentloom.cli.check import NONE, Counts, Order, Outcome, check_all
 from agentloom.cli.collect import STDIN, collect
-from agentloom.cli.console import BOLD, COLOR_CHOICES, GREEN, RED, YELLOW, ColorChoice, look_of
+from agentloom.cli.console import BOLD, GREEN, RED, YELLOW, ColorChoice, look_of
+from agentloom.cli.options import COLOR, STDIN_FILENAME
 from agentloom.cli.repair import Repair
 from agentloom.cli.reports import FORMATS, Data, Gathered, at_once, in_the_end
 from agentloom.cli.selection import parse_codes
@@ -50,8 +51,8 @@ CLEAN, FINDINGS, UNUSABLE, NOTHING = 0, 1, 2, 3
 @click.option("--ignore", multiple=True, metavar="CODES", help="Leave these warnings and hints out.")
 @click.option("--statistics", is_flag=True, help="Count findings by code instead of showing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
-@click.option("--stdin-filename", metavar="PATH", help="What `-` is called, and whose folder and settings it takes.")
-@click.option("--color", type=click.Choice(COLOR_CHOICES), default="auto", help="When to use colours.")
+@STDIN_FILENAME
+@COLOR
 def command(
     files: tuple[str, ...],
     format_: str,
