@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Literal, NamedTuple, TextIO
+from typing import Any, Literal, NamedTuple, TextIO
 
 ColorChoice = Literal["auto", "always", "never"]
 COLOR_CHOICES = ("auto", "always", "never")
@@ -101,3 +101,10 @@ def silence() -> None:
                 os.dup2(nowhere, stream.fileno())
             except (OSError, ValueError):
                 continue
+
+
+def print_json(data: Any) -> None:
+    """Print plain data as JSON to standard output: characters as they are, where its encoding has them."""
+    import json
+
+    print(json.dumps(data, indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -13,7 +12,7 @@ import click
 
 from agentloom.checkpointing.history import RunRecord, history_of
 from agentloom.cli.cells import draw, visible
-from agentloom.cli.console import is_unicode, look_of
+from agentloom.cli.console import look_of, print_json
 from agentloom.errors import UsageError
 
 HEADER = ("TIMESTAMP", "RUN ID", "WORKFLOW", "STATUS", "COST USD", "DUR MS")
@@ -97,7 +96,7 @@ def command(
             found.append(run)
     look = look_of(sys.stdout, "never")
     if as_json:
-        print(json.dumps([run.to_dict() for run in found], indent=2, ensure_ascii=not is_unicode(look.encoding)))
+        print_json([run.to_dict() for run in found])
     elif not found:
         print("No runs found." if not runs else "No runs found that fit.")
     else:

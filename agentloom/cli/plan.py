@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ import click
 
 from agentloom.cli.cells import draw, visible
 from agentloom.cli.check import NONE, count_severities, rendered
-from agentloom.cli.console import BOLD, DIM, ColorChoice, Look, is_unicode, look_of
+from agentloom.cli.console import BOLD, DIM, ColorChoice, Look, is_unicode, look_of, print_json
 from agentloom.cli.loading import load
 from agentloom.cli.options import COLOR, STDIN_FILENAME
 from agentloom.cli.tables import columns, count, in_words
@@ -50,7 +49,7 @@ def command(file: str, format_: str, stdin_filename: str | None, color: ColorCho
         for line in _text(view, look):
             print(line)
     elif format_ == "json":
-        print(json.dumps(as_data(view), indent=2, ensure_ascii=not is_unicode(look.encoding)))
+        print_json(as_data(view))
     else:
         from agentloom.drawing import mermaid, svg
         from agentloom.ide.picture import picture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentloom.cli.cells import draw, visible
-from agentloom.cli.console import ColorChoice, Look, is_terminal, is_unicode, look_of
+from agentloom.cli.console import ColorChoice, Look, is_terminal, look_of, print_json
 from agentloom.cli.options import (
     COLOR,
     LITE,
@@ -102,9 +101,7 @@ def command(
         steps = renewed.steps()
         code = EXIT_CODES.get(result.status, FAILED)
     if as_json:
-        print(
-            json.dumps(_report(path, steps, result), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or ""))
-        )
+        print_json(_report(path, steps, result))
     else:
         for line in _lines(path, steps, result, only_list, look_of(sys.stdout, color)):
             print(line)

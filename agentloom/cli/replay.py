@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.analysis.recordings import default_recording, recording_places
-from agentloom.cli.console import ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.console import ColorChoice
 from agentloom.cli.options import (
     AS_JSON,
     CHECKPOINT,
@@ -30,7 +28,7 @@ from agentloom.cli.options import (
     model_option,
     recording_option,
 )
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, checked, how_to_go_on, overridden
+from agentloom.cli.run import Overrides, checked, finish, how_to_go_on, one_reader, overridden
 from agentloom.cli.state import initial_state
 from agentloom.cli.stores import new_checkpointer
 from agentloom.errors import UsageError, WorkflowError
@@ -84,30 +82,21 @@ def command(
     """
     if checkpoint_dir is not None and not checkpoint:
         raise UsageError("`--checkpoint-dir` goes with `--checkpoint`")
-    if as_json and events == "-":
-        raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+    one_reader(as_json, events)
     document = checked(file, stdin_filename, color)
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
     path = recording_for(document, recording)
-    from agentloom.cli.running import Output, run_to_the_end  # needs an event loop
+    from agentloom.cli.running import output_of, run_to_the_end  # needs an event loop
     from agentloom.cli.worlds import ReplayedWorld
 
     world = ReplayedWorld(path, strict=not allow_default_fallback)
     overrides = Overrides(None, model, stream, os.fspath(path), None, latency_model)
-    told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
-    output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
+    output = output_of(as_json, events, stream, color)
     kept = new_checkpointer(checkpoint_dir, run_id) if checkpoint else None
     result = run_to_the_end(
         overridden(document, overrides), state, output, kept, run_id=run_id, until=until, world=world
     )
-    if as_json:
-        print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
-    else:
-        output.summarise(result)
-        if checkpoint:
-            for line in how_to_go_on(result, checkpoint_dir):
-                print(line, file=told)
-    raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
+    finish(result, output, as_json, how_to_go_on(result, checkpoint_dir) if checkpoint else ())
 
 
 def recording_for(document: WorkflowDocument, named: str | None) -> Path:

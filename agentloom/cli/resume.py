@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentloom.cli.console import ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.console import ColorChoice
 from agentloom.cli.options import (
     AS_JSON,
     COLOR,
@@ -26,15 +25,12 @@ from agentloom.cli.options import (
     place,
     provider_option,
 )
-from agentloom.cli.run import EXIT_CODES, FAILED, Overrides, how_to_go_on, recorded_world
+from agentloom.cli.run import Overrides, finish, how_to_go_on, one_reader, recorded_world
 from agentloom.cli.stores import checkpointer_of, find_run
 from agentloom.errors import UsageError, WorkflowError
 
 if TYPE_CHECKING:
     from agentloom.checkpointing.base import CheckpointData
-    from agentloom.cli.running import Output
-    from agentloom.core.results import WorkflowResult
-    from agentloom.durable.dbos.place import Place
 
 MOST_NAMES = 20
 """How many redacted values a warning names."""
@@ -85,8 +81,7 @@ def command(
 
     Exit codes: as of `run`; 1 also for an unknown run, or a checkpoint that can't be read.
     """
-    if as_json and events == "-":
-        raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+    one_reader(as_json, events)
     if approve and reject:
         raise UsageError("`--approve` and `--reject` contradict each other; give one of them")
     decision = "approved" if approve else "rejected" if reject else None
@@ -97,26 +92,20 @@ def command(
             option = "--record" if recording else "--checkpoint-dir" if checkpoint_dir is not None else "--if-updated"
             raise UsageError(f"`{option}` doesn't go with `--on`")
         from agentloom.cli.durable import resume_on
-        from agentloom.cli.running import Output
+        from agentloom.cli.running import output_of
 
-        told = sys.stderr if as_json or events == "-" else sys.stdout
-        output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
-        _finish(
-            resume_on(
-                where,
-                run_id,
-                output,
-                decision,
-                Overrides(provider, model, stream, None, budget).config(),
-                lambda state: _state(state, pairs),
-                _tell_redacted,
-                not no_history,
-            ),
-            output,
-            as_json,
-            None,
+        output = output_of(as_json, events, stream, color)
+        result = resume_on(
             where,
+            run_id,
+            output,
+            decision,
+            Overrides(provider, model, stream, None, budget).config(),
+            lambda state: _state(state, pairs),
+            _tell_redacted,
+            not no_history,
         )
+        finish(result, output, as_json, how_to_go_on(result, None, where), resumed=True)
     store = checkpointer_of(checkpoint_dir)
     data = find_run(store, run_id)
     if data.part_of is not None:
@@ -128,7 +117,7 @@ def command(
         raise WorkflowError(f"run `{data.run_id}` doesn't wait at a gate, it is {data.status}; leave `{option}` out")
     decisions = {data.paused_step_id: decision} if decision is not None and data.paused_step_id is not None else {}
     from agentloom.cli.chronicle import chronicle_of
-    from agentloom.cli.running import Output, run_to_the_end
+    from agentloom.cli.running import output_of, run_to_the_end
     from agentloom.core.keeping import redacted_in
     from agentloom.core.loader import load_data
 
@@ -142,24 +131,10 @@ def command(
     except UsageError as error:  # no plain data; nobody has typed it
         raise WorkflowError(f"run `{data.run_id}` can't be resumed: {error}") from None
     _tell_redacted(redacted_in(store, data, given), data)
-    told = sys.stderr if as_json or events == "-" else sys.stdout
-    output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
+    output = output_of(as_json, events, stream, color)
     chronicle = None if no_history else chronicle_of(document, resumed=True)
     result = run_to_the_end(document, given, output, store, data, decisions, world=world, chronicle=chronicle)
-    _finish(result, output, as_json, checkpoint_dir, None)
-
-
-def _finish(
-    result: WorkflowResult, output: Output, as_json: bool, checkpoint_dir: str | None, where: Place | None
-) -> NoReturn:
-    """Tell what came of the run, and end."""
-    if as_json:
-        print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
-    else:
-        output.summarise(result, resumed=True)
-        for line in how_to_go_on(result, checkpoint_dir, where):
-            print(line, file=output.told)
-    raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
+    finish(result, output, as_json, how_to_go_on(result, checkpoint_dir), resumed=True)
 
 
 def _tell_redacted(names: list[str], data: CheckpointData) -> None:

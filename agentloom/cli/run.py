@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.cli.check import NONE, count_severities, rendered
-from agentloom.cli.console import ColorChoice, is_terminal, is_unicode, look_of
+from agentloom.cli.console import ColorChoice, look_of, print_json
 from agentloom.cli.loading import load
 from agentloom.cli.options import (
     AS_JSON,
@@ -46,6 +45,7 @@ from agentloom.errors import UsageError
 from agentloom.records import record
 
 if TYPE_CHECKING:
+    from agentloom.cli.running import Output
     from agentloom.cli.worlds import World
     from agentloom.durable.dbos.place import Place
 
@@ -149,8 +149,7 @@ def command(
     world = recorded_world(recording, record_tools)
     if checkpoint_dir is not None and not checkpoint:
         raise UsageError("`--checkpoint-dir` goes with `--checkpoint`")
-    if as_json and events == "-":
-        raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+    one_reader(as_json, events)
     where = place(on)
     if where is not None and (checkpoint or recording is not None):
         option = "--checkpoint" if checkpoint else "--record"
@@ -162,10 +161,9 @@ def command(
     overrides = Overrides(provider, model, stream, mock_responses, budget)
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
     from agentloom.cli.chronicle import chronicle_of
-    from agentloom.cli.running import Output, run_to_the_end  # needs an event loop
+    from agentloom.cli.running import output_of, run_to_the_end  # needs an event loop
 
-    told: TextIO = sys.stderr if as_json or events == "-" else sys.stdout
-    output = Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
+    output = output_of(as_json, events, stream, color)
     kept = new_checkpointer(checkpoint_dir, run_id) if checkpoint else None
     changed = overridden(document, overrides)
     chronicle = None if no_history else chronicle_of(changed)
@@ -180,13 +178,26 @@ def command(
         result = run_to_the_end(
             changed, state, output, kept, run_id=run_id, until=until, world=world, chronicle=chronicle
         )
+    more = how_to_go_on(result, checkpoint_dir, where) if checkpoint or where is not None else ()
+    finish(result, output, as_json, more)
+
+
+def one_reader(as_json: bool, events: str | None) -> None:
+    """Raise ``UsageError`` where two would write to standard output."""
+    if as_json and events == "-":
+        raise UsageError("`--json` and `--events -` both want standard output; write the events to a file")
+
+
+def finish(
+    result: WorkflowResult, output: Output, as_json: bool, more: Iterable[str] = (), resumed: bool = False
+) -> NoReturn:
+    """Tell what came of a run, and ``more`` for people, and end with its exit code."""
     if as_json:
-        print(json.dumps(result.to_dict(), indent=2, ensure_ascii=not is_unicode(sys.stdout.encoding or "")))
+        print_json(result.to_dict())
     else:
-        output.summarise(result)
-        if checkpoint or where is not None:
-            for line in how_to_go_on(result, checkpoint_dir, where):
-                print(line, file=told)
+        output.summarise(result, resumed=resumed)
+        for line in more:
+            print(line, file=output.told)
     raise click.exceptions.Exit(EXIT_CODES.get(result.status, FAILED))
 
 

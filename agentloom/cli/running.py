@@ -16,7 +16,7 @@ from agentloom.analysis.document import WorkflowDocument
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData
 from agentloom.cli import collect_garbage
 from agentloom.cli.chronicle import Chronicle
-from agentloom.cli.console import Look, silence
+from agentloom.cli.console import ColorChoice, Look, is_terminal, look_of, silence
 from agentloom.cli.logs import LogLines, logging_to_stderr, to_stderr
 from agentloom.cli.progress import PlainProgress, Progress
 from agentloom.cli.signals import heed_signals, stop_signals, terminable
@@ -54,6 +54,12 @@ class Output:
         print(file=self.told)
         for line in summary(result, self.look, resumed):
             print(line, file=self.told)
+
+
+def output_of(as_json: bool, events: str | None, stream: bool, color: ColorChoice) -> Output:
+    """Return where and how a run is told: beside standard output, where that belongs to a machine."""
+    told = sys.stderr if as_json or events == "-" else sys.stdout
+    return Output(told, look_of(told, color), stream, live=is_terminal(told), events=events)
 
 
 def run_to_the_end(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -10,7 +9,7 @@ import click
 
 from agentloom.checkpointing.history import history_of
 from agentloom.cli.cells import draw, visible
-from agentloom.cli.console import ColorChoice, is_unicode, look_of
+from agentloom.cli.console import ColorChoice, look_of, print_json
 from agentloom.cli.options import COLOR, ON, checkpoint_dir_option, place
 from agentloom.cli.stores import all_runs, checkpointer_of
 
@@ -41,7 +40,7 @@ def command(context: click.Context, checkpoint_dir: str | None, on: str | None, 
         print(f"warning: {problem}", file=sys.stderr)
     look = look_of(sys.stdout, "never")
     if as_json:
-        print(json.dumps([run.to_dict() for run in found], indent=2, ensure_ascii=not is_unicode(look.encoding)))
+        print_json([run.to_dict() for run in found])
         return
     if not found:
         print("No checkpoint runs found." if where is None else f"No runs found in {where.name}.")
@@ -95,7 +94,7 @@ def show(
         run = shown_on(where, run_id, history)
     look = look_of(sys.stdout, color)
     if as_json or above_json:
-        print(json.dumps(run.to_dict(), indent=2, ensure_ascii=not is_unicode(look.encoding)))
+        print_json(run.to_dict())
         return
     for line in lines_of(run, look):
         print(line)
