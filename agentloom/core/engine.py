@@ -19,7 +19,7 @@ from agentloom.core.events import EventStream, OnEvent, RunFinished, RunStarted
 from agentloom.core.hooks import Hooks, StepHook
 from agentloom.core.interpreter import Progress, interpret
 from agentloom.core.keeping.host import Guard, Host
-from agentloom.core.keeping.keeper import Keeper, kept_of
+from agentloom.core.keeping.keeper import Ended, Keeper, kept_of
 from agentloom.core.keeping.underway import Done, Run
 from agentloom.core.kinds import Attempt, ChildResult, Services, Tools
 from agentloom.core.limits import Ledger, limits_of
@@ -218,35 +218,26 @@ class WorkflowEngine:
 
     async def _save(self, run: Run, status: str) -> None:
         """Write the checkpoint of a run, as far as it has come."""
-        plan = run.prepared.plan
-        results = run.results("")
-        await run.keeper.save(
-            plan=plan,
-            definition=run.definition,
-            source=self._source,
-            state=run.states[""].root if "" in run.states else {},
-            results=results,
-            status=status,
-            spent=_spend_of(run.limits.ledger),
-            redaction=run.redaction,
-            paused=run.paused_at(),
-        )
+        state = run.states[""].root if "" in run.states else {}
+        await run.keeper.save(self._ended(run, run.definition, state, run.results(""), status), run.paused_at())
 
     async def _save_part(self, run: Run, path: str, done: Done, status: str) -> None:
         """Write the checkpoint of a child workflow, unless it was cut short with its parent, whose own one then holds it."""
         if self._checkpointer is None or run.keeper.broken is not None or run.cut_short():
             return
-        await run.keeper.save_part(
-            path,
-            plan=run.prepared.plan,
-            definition=definition_below(run.definition, path),
-            source=self._source,
-            state=done.state,
-            results=done.results,
-            status=status,
-            spent=_spend_of(run.limits.ledger),
-            redaction=run.redaction,
-        )
+        below = definition_below(run.definition, path)
+        await run.keeper.save_part(path, self._ended(run, below, done.state, done.results, status))
+
+    def _ended(
+        self,
+        run: Run,
+        definition: Mapping[str, JSON],
+        state: Mapping[str, JSON],
+        results: Mapping[str, StepResult],
+        status: str,
+    ) -> Ended:
+        spent = _spend_of(run.limits.ledger)
+        return Ended(run.prepared.plan, definition, self._source, state, results, status, spent, run.redaction)
 
     async def _finish(self, run: Run, done: Done, took: float) -> WorkflowResult:
         """Keep how a run ended, tell it, and return it, without secrets."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.analysis.graph import Graph, build_graph, find_cycles
+from agentloom.analysis.graph import Graph, build_graph
 from agentloom.analysis.labels import branch_labels, detail_of
 from agentloom.core.definition import definition_of
 from agentloom.core.plain import plain
+from agentloom.core.plan import refuse_tangles
 from agentloom.drawing import picture as drawing
 from agentloom.drawing.dot import dot
 from agentloom.drawing.mermaid import mermaid
@@ -41,14 +42,7 @@ class WorkflowGraph:
         self.name = name
         self._steps = steps
         wanted = {step: tuple(needs) for step, needs in dependencies.items()}
-        for step, needs in wanted.items():
-            for need in needs:
-                if need not in wanted:
-                    raise WorkflowError(f"step `{step}` depends on `{need}`, which is not defined")
-                if need == step:
-                    raise WorkflowError(f"step `{step}` depends on itself")
-        if loops := find_cycles(wanted):
-            raise WorkflowError(f"steps depend on each other: {' -> '.join([*loops[0], loops[0][0]])}")
+        refuse_tangles(wanted)
         self._graph: Graph = build_graph(wanted)
 
     @classmethod

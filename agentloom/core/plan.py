@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -57,6 +57,18 @@ class Skip:
         return None if self.cause is None else f"skipped due to upstream failure: {self.cause}"
 
 
+def refuse_tangles(needs: Mapping[str, Sequence[str]]) -> None:
+    """Raise ``WorkflowError`` for dependencies that make no graph: on steps that don't exist, on themselves, in a circle."""
+    for name, wanted in needs.items():
+        for need in wanted:
+            if need not in needs:
+                raise WorkflowError(f"step `{name}` depends on `{need}`, which is not defined")
+            if need == name:
+                raise WorkflowError(f"step `{name}` depends on itself")
+    if loops := find_cycles(needs):
+        raise WorkflowError(f"steps depend on each other: {' -> '.join([*loops[0], loops[0][0]])}")
+
+
 def make_plan(workflow: Workflow) -> Plan:
     """Return the plan of a workflow.
 
@@ -70,20 +82,12 @@ def make_plan(workflow: Workflow) -> Plan:
             raise WorkflowError(f"step id `{step.id}` stands twice, in steps {order[step.id]} and {index}")
         order[step.id] = index
     needs = {step.id: tuple(dict.fromkeys(step.depends_on)) for step in steps}
-    for name, wanted in needs.items():
-        for need in wanted:
-            if need not in order:
-                raise WorkflowError(f"step `{name}` depends on `{need}`, which is not defined")
-            if need == name:
-                raise WorkflowError(f"step `{name}` depends on itself")
+    refuse_tangles(needs)
     for step in steps:
         if step.type == "router":
             for target in [*(condition.target for condition in step.conditions), step.default]:
                 if target is not None and target not in order:
                     raise WorkflowError(f"router `{step.id}` leads to `{target}`, which is not defined")
-    loops = find_cycles(needs)
-    if loops:
-        raise WorkflowError(f"steps depend on each other: {' -> '.join([*loops[0], loops[0][0]])}")
     if STEPS in workflow.state:
         raise WorkflowError("state key `steps` is reserved for step results; use another key")
     layers = [sorted(order[name] for name in layer) for layer in build_graph(needs).layers]

@@ -62,26 +62,33 @@ class RecordingTools:
         await self._recorder.keep_tool(_step(), call)
 
 
-class ReplayedTools:
+class _Recorded:
+    """Tools in front of which a recording stands."""
+
+    def __init__(self, tools: Tools, recording: Recording) -> None:
+        self._tools = tools
+        self._calls = Calls(recording)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps that called tools, in order."""
+        return tuple(self._calls.steps)
+
+    def info(self, name: str) -> ToolInfo:
+        """Return what is known of a tool."""
+        return self._tools.info(name)
+
+
+class ReplayedTools(_Recorded):
     """Tools that answer from a recording. Where no tools were recorded, they are run, but for those that reach out.
 
     ``noted`` is told of calls that aren't recorded instead of failing them; such a call gives what was recorded next, or null.
     """
 
     def __init__(self, tools: Tools, recording: Recording, noted: Callable[[Mismatch], None] | None = None) -> None:
-        self._tools = tools
+        super().__init__(tools, recording)
         self._recording = recording
         self._noted = noted
-        self._calls = Calls(recording)
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """The steps that called tools that were recorded, in order."""
-        return tuple(self._calls.steps)
-
-    def info(self, name: str) -> ToolInfo:
-        """Return what is known of a tool."""
-        return self._tools.info(name)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Return what the tool gave when it was recorded, or raise what it raised. Raises ``RecordingMismatchError`` for another call."""
@@ -108,22 +115,12 @@ class ReplayedTools:
         self._noted(found)
 
 
-class PartlyRecordedTools:
+class PartlyRecordedTools(_Recorded):
     """Tools that answer from a recording where they are called as it was recorded; other calls are run, and recorded."""
 
     def __init__(self, tools: Tools, recording: Recording, recorder: Recorder) -> None:
-        self._tools = RecordingTools(tools, recorder)
+        super().__init__(RecordingTools(tools, recorder), recording)
         self._recorder = recorder
-        self._calls = Calls(recording)
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """The steps that called tools, in order."""
-        return tuple(self._calls.steps)
-
-    def info(self, name: str) -> ToolInfo:
-        """Return what is known of a tool."""
-        return self._tools.info(name)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Return what was recorded of this call, or run the tool."""

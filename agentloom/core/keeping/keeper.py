@@ -19,8 +19,23 @@ from agentloom.durable.journal import Journal, RunIsBusy
 from agentloom.durable.recorded import NOTHING, Recorded, Spend, above
 from agentloom.errors import CheckpointSchemaError
 from agentloom.files import remove_unfinished
+from agentloom.records import record
 
 log = logging.getLogger(__name__)
+
+
+@record()
+class Ended:
+    """What a workflow has come to, secrets included: what its checkpoint is made of."""
+
+    plan: Plan
+    definition: Mapping[str, JSON]
+    source: str | None
+    state: Mapping[str, JSON]
+    results: Mapping[str, StepResult]
+    status: str
+    spent: Spend
+    redaction: Redaction
 
 
 class Keeper:
@@ -146,29 +161,17 @@ class Keeper:
 
     # --- the end
 
-    async def save(
-        self,
-        *,
-        plan: Plan,
-        definition: Mapping[str, JSON],
-        source: str | None,
-        state: Mapping[str, JSON],
-        results: Mapping[str, StepResult],
-        status: str,
-        spent: Spend,
-        redaction: Redaction,
-        paused: str | None = None,
-    ) -> None:
-        """Write the checkpoint, and let the journal go that it holds all of."""
+    async def save(self, ended: Ended, paused: str | None = None) -> None:
+        """Write the checkpoint, and let the journal go that it holds all of. ``paused`` is the path of the gate at which the run waits."""
         if self._checkpointer is None:
             return
-        data = self._data(self.run_id, plan, definition, source, state, results, status, spent, redaction, paused)
+        data = self._data(self.run_id, ended, paused)
         data.attempts = self._recorded.ended_attempts()
-        data.inside = self._inside(results)
+        data.inside = self._inside(ended.results)
         data.spent_inside = {
             path: {"cost_usd": spent.cost_usd, "tokens": spent.tokens}
             for path, spent in self._recorded.below.items()
-            if self._goes_on(path, results)
+            if self._goes_on(path, ended.results)
         }
         data.paused_since = self.paused_since
         if self._journal is not None and self._journal.is_gone:
@@ -177,23 +180,11 @@ class Keeper:
             )
         await self._checkpointer.save(data)
         if self._journal is not None:
-            self._journal.end(status)
+            self._journal.end(ended.status)
             self._journal.close(remove=True)
             self._journal = None
 
-    async def save_part(
-        self,
-        path: str,
-        *,
-        plan: Plan,
-        definition: Mapping[str, JSON],
-        source: str | None,
-        state: Mapping[str, JSON],
-        results: Mapping[str, StepResult],
-        status: str,
-        spent: Spend,
-        redaction: Redaction,
-    ) -> None:
+    async def save_part(self, path: str, ended: Ended) -> None:
         """Write the checkpoint of a child workflow that came to an end of its own, under the run's id and its step's path.
 
         Only for reading: the run goes on from its own checkpoint, so what goes wrong here is a warning.
@@ -203,8 +194,8 @@ class Keeper:
         part_id = f"{self.run_id}.{path}"
         if not is_run_id(part_id) or await self._is_another_run(part_id):
             part_id = f"{self.run_id}.{re.sub('[^A-Za-z0-9._-]', '_', path)}-{sha256(path.encode()).hexdigest()[:8]}"
-        paused = next((name for name, result in results.items() if result.status == "paused"), None)
-        data = self._data(part_id, plan, definition, source, state, results, status, spent, redaction, paused)
+        paused = next((name for name, result in ended.results.items() if result.status == "paused"), None)
+        data = self._data(part_id, ended, paused)
         data.part_of = self.run_id
         try:
             await self._checkpointer.save(data)
@@ -221,34 +212,25 @@ class Keeper:
         except Exception:  # there is none, or none that can be read
             return False
 
-    def _data(
-        self,
-        run_id: str,
-        plan: Plan,
-        definition: Mapping[str, JSON],
-        source: str | None,
-        state: Mapping[str, JSON],
-        results: Mapping[str, StepResult],
-        status: str,
-        spent: Spend,
-        redaction: Redaction,
-        paused: str | None,
-    ) -> CheckpointData:
+    def _data(self, run_id: str, ended: Ended, paused: str | None) -> CheckpointData:
         """Return what the checkpoints of a run and of a child have alike, without secrets."""
+        plan, redaction = ended.plan, ended.redaction
         return CheckpointData(
             workflow_name=plan.workflow,
             run_id=run_id,
-            workflow_definition=dict(definition),
-            state=redaction.state(state, places_of(plan, redaction)),
-            step_results={name: without_secret(result, plan, redaction).to_dict() for name, result in results.items()},
-            status=status,
-            completed_steps=[name for name, result in results.items() if result.status == "success"],
+            workflow_definition=dict(ended.definition),
+            state=redaction.state(ended.state, places_of(plan, redaction)),
+            step_results={
+                name: without_secret(result, plan, redaction).to_dict() for name, result in ended.results.items()
+            },
+            status=ended.status,
+            completed_steps=[name for name, result in ended.results.items() if result.status == "success"],
             paused_step_id=paused,
             created_at=self._created,
             updated_at=now(),
-            total_cost_usd=spent.cost_usd,
-            total_tokens=spent.tokens,
-            source=source,
+            total_cost_usd=ended.spent.cost_usd,
+            total_tokens=ended.spent.tokens,
+            source=ended.source,
         )
 
     def close(self) -> None:
