@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import nullcontext
 from math import inf
 from random import random
 
@@ -20,6 +20,9 @@ from agentloom.core.results import NO_USAGE, StepResult
 from agentloom.core.runner import AttemptLog, Halt, Op
 from agentloom.errors import ProviderError, StepError
 from agentloom.providers.surroundings import in_attempt
+
+_UNTIMED = nullcontext()
+"""In place of the scope of an attempt that may take as long as it likes."""
 
 log = logging.getLogger(__name__)
 
@@ -74,8 +77,7 @@ async def perform(
             break
         number += 1
     took = (anyio.current_time() - began) * 1000
-    return replace(
-        outcome,
+    return outcome.ended(
         duration_ms=took,
         warnings=tuple(attempt.warnings),
         attempts=number,
@@ -102,7 +104,8 @@ async def _once(
     raised: Exception | None = None
     outcome: StepResult | None = None
     try:
-        with anyio.CancelScope(deadline=min(own, limits.deadline)) as scope:
+        deadline = min(own, limits.deadline)
+        with anyio.CancelScope(deadline=deadline) if deadline < inf else _UNTIMED as scope:
             try:
                 outcome = await executor.run(op, services, attempt)
             except Exception as error:
@@ -118,7 +121,7 @@ async def _once(
     finally:
         # Also of an attempt that is stopped because the run is: what it spent was spent. The steps of a child have counted theirs.
         limits.ledger.add(attempt.cost, attempt.usage)
-    if outcome is None or scope.cancelled_caught:
+    if outcome is None or (scope is not None and scope.cancelled_caught):
         raised = None
         if limits.deadline <= own:
             outcome = _out_of_time(op, limits)

@@ -181,7 +181,9 @@ def _merge(step: Step, outcome: StepResult, plan: Plan, state: State, executors:
         return outcome
     writes = [(path, value) for path, value in _writes(step, outcome, plan) if value is not MISSING]
     try:
-        for path, _ in writes:
+        for path, _ in writes[
+            1:
+        ]:  # the first write looks for itself; nothing is written if a later one is going to be refused
             state.check(path)
         for path, value in writes:
             state.write(path, value)
@@ -224,6 +226,8 @@ def _refused(step: Step, plan: Plan, state: State) -> StepResult | None:
 
 def _overlapping(layer: tuple[Step, ...], plan: Plan) -> Mapping[str, bool]:
     """Return the ids of the steps, each with true, that write below a top-level key below which a sibling writes, too."""
+    if len(layer) < 2:
+        return {}
     writers: dict[Part, dict[str, bool]] = {}
     for step in layer:
         if step.output is not None or step.id in plan.conversations:

@@ -67,13 +67,16 @@ class Limits:
         """Tell why a step may not start."""
         if self.ledger.reached is not None:
             return Halt.BUDGET
-        return Halt.TIMEOUT if anyio.current_time() >= self.deadline else None
+        return self._over()
 
     def after(self) -> Halt | None:
         """Tell why the run has to stop after a step ended."""
         if self.ledger.exceeded is not None:
             return Halt.BUDGET
-        return Halt.TIMEOUT if anyio.current_time() >= self.deadline else None
+        return self._over()
+
+    def _over(self) -> Halt | None:
+        return Halt.TIMEOUT if self.deadline < inf and anyio.current_time() >= self.deadline else None
 
     def error(self, halt: Halt) -> str:
         """Return what is said of a run that was halted."""

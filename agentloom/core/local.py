@@ -111,9 +111,13 @@ class LocalRunner:
                 await anyio.lowlevel.cancel_shielded_checkpoint()
                 scope.cancel()
             if watched:
-                # The result counts, so it is told, also when its own verdict has just cancelled this task.
-                with anyio.CancelScope(shield=verdict is Verdict.STOP):
-                    await self.emit(finished(op.path, outcome))
+                event = finished(op.path, outcome)
+                if verdict is Verdict.STOP:
+                    # The result counts, so it is told, also when its own verdict has just cancelled this task.
+                    with anyio.CancelScope(shield=True):
+                        await self.emit(event)
+                else:
+                    await self.emit(event)
             if verdict is not Verdict.GO:
                 self._drained = True
                 return

@@ -56,6 +56,27 @@ class StepResult:
     value: JSON = MISSING
     conversation: JSON = MISSING
 
+    def ended(
+        self,
+        duration_ms: float,
+        warnings: tuple[str, ...],
+        attempts: int,
+        last_cost_usd: float,
+        last_tokens: int,
+        cost_usd: float,
+        token_usage: Usage,
+    ) -> StepResult:
+        """Return the result with what its attempts add up to. It is filled in: until here it was nobody else's, and a copy costs more."""
+        put = object.__setattr__
+        put(self, "duration_ms", duration_ms)
+        put(self, "warnings", warnings)
+        put(self, "attempts", attempts)
+        put(self, "last_cost_usd", last_cost_usd)
+        put(self, "last_tokens", last_tokens)
+        put(self, "cost_usd", cost_usd)
+        put(self, "token_usage", token_usage)
+        return self
+
     @property
     def written(self) -> JSON:
         """What goes to the state, where the step's `output` says."""

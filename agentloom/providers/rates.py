@@ -62,6 +62,8 @@ class RateLimit:
                 provider=self.name,
                 permanent=True,
             )
+        if self._requests is None and self._tokens is None:
+            return
         with self._taken(tokens) as seconds:
             if seconds > 0:
                 await anyio.sleep(seconds)

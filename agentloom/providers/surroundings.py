@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any, NamedTuple
 
 
@@ -60,14 +60,19 @@ def current_secrets() -> Secrets:
     return _secrets.get()
 
 
-@contextmanager
-def in_attempt(path: str, number: int) -> Iterator[None]:
+class in_attempt:
     """Let everything inside the block, tasks that it starts too, be part of an attempt."""
-    token = _attempt.set(AttemptId(path, number))
-    try:
-        yield
-    finally:
-        _attempt.reset(token)
+
+    __slots__ = ("_id", "_token")
+
+    def __init__(self, path: str, number: int) -> None:
+        self._id = AttemptId(path, number)
+
+    def __enter__(self) -> None:
+        self._token: Token[AttemptId | None] = _attempt.set(self._id)
+
+    def __exit__(self, *_: object) -> None:
+        _attempt.reset(self._token)
 
 
 @contextmanager

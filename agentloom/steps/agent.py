@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
@@ -120,9 +121,9 @@ class _Turn:
         schema = definition.output_schema
         self.wanted = None if schema is None else wanted_of(schema, agent.name, services.project)
         self.stream = services.stream and parent is None
-        request = Request(
+        request = partial(
+            Request,
             model=definition.model or services.model,
-            messages=(),
             stream=self.stream,
             step_id=op.path if parent is None else f"{op.path}::{_plain_name(agent.name)}",
             reply_format=None if self.wanted is None else self.wanted.format,

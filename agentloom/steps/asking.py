@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -16,7 +15,7 @@ from agentloom.providers.base import Message, OnDelta, Request, Response
 class Caller:
     """Makes the calls of one turn: an attempt's own, or those of an agent that another one called.
 
-    ``request`` says what they have in common. ``key`` is the idempotency key of the first; those after it get keys made from it and from
+    ``request`` makes a request from what they don't have in common. ``key`` is the idempotency key of the first; those after it get keys made from it and from
     what is said in them, so that a turn that is made again after a kill, and goes another way, is never taken for the first one.
     ``limit`` is what its calls may cost, in US dollars; those of a ``parent`` count for that, too. ``on_delta`` takes the text of streamed replies; ``reasoning`` is what came of it, reply by reply.
     """
@@ -25,7 +24,7 @@ class Caller:
         self,
         services: Services,
         attempt: Attempt,
-        request: Request,
+        request: Callable[..., Request],
         key: str,
         on_delta: OnDelta | None = None,
         limit: float | None = None,
@@ -47,7 +46,7 @@ class Caller:
         """Make one call; ``more`` are the fields of the request that are different in this one. Raises ``ProviderError``."""
         key = self.key if not self.calls else derived(self.key, self.calls, *map(_said, messages))
         self.calls += 1
-        request = replace(self._request, messages=list(messages), idempotency_key=key, **more)
+        request = self._request(messages=list(messages), idempotency_key=key, **more)
         response = await self.services.gateway.complete(request, self._on_delta if request.stream else None)
         self.spend(response)
         if response.reasoning:

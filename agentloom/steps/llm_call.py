@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
@@ -51,9 +52,9 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
     wanted = None if step.response_schema is None else wanted_of(step.response_schema, step.id, services.project)
     attachments = await resolve(step.attachments, op, services, attempt)
     stream = services.stream if step.stream is None else step.stream
-    request = Request(
+    request = partial(
+        Request,
         model=step.model or services.model,
-        messages=(),
         temperature=step.temperature,
         max_tokens=step.max_tokens,
         stream=stream,

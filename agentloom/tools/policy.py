@@ -6,9 +6,8 @@ A policy is made of `config.sandbox`; what isn't listed there is refused. It hol
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
+from contextvars import ContextVar, Token
 from pathlib import Path
 from typing import Protocol
 
@@ -176,14 +175,19 @@ def current_policy() -> Policy | None:
     return _policy.get()
 
 
-@contextmanager
-def enforced(policy: Policy | None) -> Iterator[None]:
+class enforced:
     """Let the tools that are called inside the block obey a policy, in threads and tasks too."""
-    token = _policy.set(policy)
-    try:
-        yield
-    finally:
-        _policy.reset(token)
+
+    __slots__ = ("_own", "_token")
+
+    def __init__(self, policy: Policy | None) -> None:
+        self._own = policy
+
+    def __enter__(self) -> None:
+        self._token: Token[Policy | None] = _policy.set(self._own)
+
+    def __exit__(self, *_: object) -> None:
+        _policy.reset(self._token)
 
 
 def _trees(paths: Sequence[str], folder: Path | None) -> tuple[str, ...]:
