@@ -109,6 +109,14 @@ def test_a_file_says_how_long_a_turn_may_take(tmp_path: Path) -> None:
     assert (found.limit, found.limited_by) == (2.5, "max_latency_ms")
 
 
+def test_a_pattern_in_a_file(tmp_path: Path) -> None:
+    """A pattern that is no regular expression is told in the agent's own file, and where the workflow names that."""
+    files = {"a": {"system_prompt": "x", "constraints": {"forbidden_patterns": ["[[a-z]", "(a"]}}}
+    assert [code for code, _ in told(check(tmp_path, **files))] == ["AL702"]
+    words = "`(a` is no regular expression: missing ), unterminated subpattern at position 0; correct it"
+    assert told(check(tmp_path, "a.agent.yaml", **files)) == [("AL610", words)]
+
+
 def test_conditions_of_agents_know_the_reply(tmp_path: Path) -> None:
     """`state` and `reply`; the word that stands for no call is no expression."""
     for condition, codes in (
