@@ -412,6 +412,9 @@ def test_tools() -> None:
     assert "file_read" not in labels(agent)
     assert "file_write" in labels(agent)
     assert "http_request" in labels(USE + "    prompt: hi\n    tools: [{name: ¦}]\n")
+    offering = USE + "    prompt: hi\n    tools: [{name: file_read}, {name: mine}]\n"
+    assert labels(offering + "    tool_choice: {name: ¦}\n") == ["file_read", "mine"]
+    assert "http_request" in labels(USE + "    prompt: hi\n    tool_choice: {name: ¦}\n")
 
 
 def test_providers_and_agents() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agentloom.analysis.agents import called_by, find_agent, looks_like_path
 from agentloom.analysis.document import Facts, Step, WorkflowDocument
+from agentloom.analysis.effort import mapping
 from agentloom.analysis.graph import find_cycles
 from agentloom.analysis.rules.places import key_at, node_at, renamed, span_at
 from agentloom.analysis.symbols import Occurrence
@@ -33,7 +34,7 @@ def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
         return  # nobody knows which tools there are
     told: set[str] = set()
     for facts, base, place in _named(document, "tool"):
-        if place.name in known or not place.name:
+        if place.name in known or not place.name or _told_as_no_choice(facts, place):
             continue
         near = slip_of(place.name, known)
         if near is not None:
@@ -47,6 +48,14 @@ def unknown_tool(document: WorkflowDocument) -> Iterator[Finding]:
             told.add(place.name)
             cure = "correct the name, or name the module that registers it under `tools` in the settings"
             yield Finding("AL604", place.span.shift(base), f"tool `{place.name}` is not known; {cure}")
+
+
+def _told_as_no_choice(facts: Facts, place: Occurrence) -> bool:
+    """Tell whether a step's `tool_choice` names none of its `tools`, which AL109 says."""
+    tools = facts.data.get("tools")
+    return place.key == "tool_choice.name" and all(
+        mapping(tool).get("name") != place.name for tool in (tools if isinstance(tools, list) else ())
+    )
 
 
 def _named(document: WorkflowDocument, kind: str) -> Iterator[tuple[Facts, int, Occurrence]]:

@@ -121,7 +121,7 @@ RULES: tuple[Rule, ...] = (
     _told("AL106", "out-of-range", E, "shape"),
     _rule("AL107", "malformed-name", E, "document", names.malformed_name, True),
     _told("AL108", "misplaced-key", E, "shape", True),
-    _rule("AL109", "field-conflict", E, "mapping", shape.field_conflict),
+    _rule("AL109", "field-conflict", E, "mapping", shape.field_conflict, True),
     _rule("AL201", "duplicate-step-id", E, "document", graph.duplicate_step_id),
     _rule("AL202", "unknown-dependency", E, "document", graph.unknown_dependency, True),
     _rule("AL203", "self-dependency", E, "step", graph.self_dependency, True),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentloom.analysis.document import Facts
+from agentloom.analysis.document import Facts, word_span
 from agentloom.analysis.effort import mapping
+from agentloom.analysis.rules.places import renamed
 from agentloom.diagnostics import Finding, Related
+from agentloom.similar import closest
 from agentloom.syntax.nodes import Alias
-from agentloom.syntax.values import find_key
+from agentloom.syntax.values import find, find_key
 from agentloom.text import Span
 
 
@@ -17,8 +19,8 @@ def field_conflict(facts: Facts) -> Iterator[Finding]:
     """Fields contradict each other, or one of two that are needed is missing.
 
     A `subworkflow` takes either `workflow_path` or `workflow_inline`; an `llm_call` needs a `prompt` or a `conversation`, and can't
-    have both `tools` and a `response_schema`; a router needs `conditions` or a `default`; an `agent` needs `input` or a
-    `conversation`.
+    have both `tools` and a `response_schema`, nor a `tool_choice` that is none of its `tools`; a router needs `conditions` or a
+    `default`; an `agent` needs `input` or a `conversation`.
 
     Keep one of them, or add the missing one.
     """
@@ -33,6 +35,7 @@ def field_conflict(facts: Facts) -> Iterator[Finding]:
         if facts.data.get("tools") and facts.data.get("response_schema"):
             yield _both(facts, "tools", "response_schema")
         yield from _response_schema(facts, facts.data, ("response_schema",))
+        yield from _tool_choice(facts)
     elif type_ == "subworkflow":
         if all(facts.data.get(name) is not None for name in ("workflow_path", "workflow_inline")):
             yield _both(facts, "workflow_path", "workflow_inline")
@@ -70,6 +73,23 @@ def _both(facts: Facts, first: str, second: str) -> Finding:
         f"`{first}` and `{second}` exclude each other; remove one of them",
         related=(Related(facts.key_span(first), f"`{first}` is here"),),
     )
+
+
+def _tool_choice(facts: Facts) -> Iterator[Finding]:
+    wanted = mapping(facts.data.get("tool_choice")).get("name")
+    if not isinstance(wanted, str) or facts.findings:
+        return  # what is wrong with a tool comes first
+    tools = facts.data.get("tools")
+    offered = [mapping(tool).get("name") for tool in tools] if isinstance(tools, list) else []
+    if wanted in offered or ("tools" in facts.fields and tools is None and _is_given(facts, "tools")):
+        return
+    node = find(facts.node, ("tool_choice", "name"))
+    near = closest(wanted, [name for name in offered if isinstance(name, str)])
+    cure = f"did you mean `{near}`?" if near else "add it there, or name one of them"
+    node = node.target if isinstance(node, Alias) else node
+    span = word_span(node) if node is not None else facts.key_span("tool_choice")
+    message = f"`tool_choice` names `{wanted}`, which isn't one of the step's `tools`; {cure}"
+    yield Finding("AL109", span, message, fixes=renamed(node, near, 0))
 
 
 def _response_schema(facts: Facts, owner: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Finding]:

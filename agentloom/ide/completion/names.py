@@ -28,10 +28,19 @@ def items(where: Where, project: Project | None) -> Iterator[Item]:
     if kind is None:
         return
     taken = {item.strip("\"'") for item in where.items}
-    for name in valid_values(where.document, kind, where.step):
+    for name in _choices(where) or valid_values(where.document, kind, where.step):
         if name not in taken:
             detail, about = _explained(where, kind, name)
             yield Item(name, _KINDS[kind], whole(where, name), detail, about, rank=3)
+
+
+def _choices(where: Where) -> list[str]:
+    """Return the tools of the step whose `tool_choice` is typed: it can name no other. Nothing elsewhere, or where none is there yet."""
+    if where.block is None or where.block.name != "tool_choice" or where.step is None:
+        return []
+    tools = where.step.facts.data.get("tools")
+    named = [tool.get("name") for tool in (tools if isinstance(tools, list) else ()) if isinstance(tool, Mapping)]
+    return list(dict.fromkeys(name for name in named if isinstance(name, str)))
 
 
 def models_apply(where: Where) -> bool:
