@@ -67,7 +67,7 @@ class RunSecrets(Secrets):
 
     def value(self, value: JSON) -> JSON:
         """Return plain data without secrets."""
-        return self._scrubbed(self._redaction.value(value))
+        return self.scrubbed(self._redaction.value(value))
 
     def reply(self, step: str, text: str, is_json: bool = False) -> str:
         """Return what a model said to a step, without what is secret where it will be written."""
@@ -109,15 +109,16 @@ class RunSecrets(Secrets):
             if len(text) >= SHORTEST:
                 self._known[text] = str(cleaned)
 
-    def _scrubbed(self, value: JSON) -> JSON:
+    def scrubbed(self, value: JSON) -> JSON:
+        """Return plain data with the secret values in it replaced, under whatever key they stand."""
         if not self._known:
             return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {key: self._scrubbed(item) for key, item in value.items()}
+            return {key: self.scrubbed(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._scrubbed(item) for item in value]
+            return [self.scrubbed(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool) and str(value) in self._known:
             return sentinel(value)
         return value

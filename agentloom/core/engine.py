@@ -226,7 +226,9 @@ class WorkflowEngine:
         if self._checkpointer is None or run.keeper.broken is not None or run.cut_short():
             return
         below = definition_below(run.definition, path)
-        await run.keeper.save_part(path, self._ended(run, below, done.state, done.results, status))
+        await run.keeper.save_part(
+            path, self._ended(run, below, done.state, done.results, status), run.secrets.scrubbed
+        )
 
     def _ended(
         self,

@@ -117,6 +117,41 @@ def test_a_secret_appears_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert heard == [f"ask {SECRET}", SECRET, SECRET] or sorted(heard) == sorted([f"ask {SECRET}", SECRET, SECRET])
 
 
+def test_a_secret_that_a_child_got_under_another_key_is_not_in_its_checkpoint(tmp_path: Path) -> None:
+    """RD-3: no pattern names the key there, but the value is known; the steps get the real one."""
+    heard: list[str] = []
+
+    async def echo(request: Any, on_delta: object) -> str:
+        heard.append(request.messages[-1].content)
+        return f"you said {SECRET}"
+
+    async def main() -> None:
+        gateway = ProviderGateway()
+        gateway.register(Script({"s.k": echo}))
+        child = {"isolated_state": True, "input": {"p": "{state.token}", "q": "Bearer {state.token}", "n": 3}}
+        data = flow(
+            sub("s", steps=[ask("k", prompt="{state.p}", output="said")], return_keys=["n"], output="kid", **child),
+            config={"capture_prompts": True},
+            state={"token": SECRET},
+            state_schema={"token": {"redact": True}},
+        )
+        engine = WorkflowEngine(load_data(data), gateway, checkpointer=FileCheckpointer(tmp_path), run_id="r")
+        assert (await engine.run()).status == "success"
+
+    run_virtual(main)
+    assert heard == [SECRET]
+    part = (tmp_path / "r.s.json").read_text(encoding="utf-8")
+    assert SECRET not in part
+    kept = json.loads(part)
+    assert {key: kept["state"][key] for key in ("p", "q", "n", "said")} == {
+        "p": mark(SECRET),
+        "q": f"Bearer {mark(SECRET)}",
+        "n": 3,
+        "said": f"you said {mark(SECRET)}",
+    }
+    assert kept["step_results"]["k"]["output"] == f"you said {mark(SECRET)}"
+
+
 def test_schemas_and_agents_are_no_secrets() -> None:
     """RD-3, RS-1: a property called `token` says how a token is written, and `agent` is a key of the format; without them nothing could be resumed."""
     form = {"type": "object", "properties": {"token": {"type": "string"}}, "additionalProperties": False}

@@ -22,6 +22,7 @@ from agentloom.files import remove_unfinished
 from agentloom.records import record
 
 log = logging.getLogger(__name__)
+_TEXTS = ("output", "error", "value", "conversation", "prompt_metadata")  # of a step's result: what may quote something
 
 
 @record()
@@ -184,10 +185,11 @@ class Keeper:
             self._journal.close(remove=True)
             self._journal = None
 
-    async def save_part(self, path: str, ended: Ended) -> None:
+    async def save_part(self, path: str, ended: Ended, scrubbed: Callable[[JSON], JSON]) -> None:
         """Write the checkpoint of a child workflow that came to an end of its own, under the run's id and its step's path.
 
-        Only for reading: the run goes on from its own checkpoint, so what goes wrong here is a warning.
+        Only for reading: the run goes on from its own checkpoint, so what goes wrong here is a warning. For the same reason secrets may be
+        ``scrubbed`` from it also where they stand under another key, as a parent's `input` hands them down: nobody has to put them back.
         """
         if self._checkpointer is None:
             return
@@ -197,6 +199,9 @@ class Keeper:
         paused = next((name for name, result in ended.results.items() if result.status == "paused"), None)
         data = self._data(part_id, ended, paused)
         data.part_of = self.run_id
+        data.state = {key: scrubbed(value) for key, value in data.state.items()}
+        for result in data.step_results.values():
+            result.update({key: scrubbed(result[key]) for key in _TEXTS if key in result})
         try:
             await self._checkpointer.save(data)
         except Exception as error:  # of a store of one's own, too
