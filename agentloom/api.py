@@ -30,11 +30,13 @@ from agentloom.errors import (
     SecurityError,
     StateWriteError,
     StepError,
+    TemplateError,
     ToolNotFoundError,
     UsageError,
     ValidationError,
     WorkflowError,
 )
+from agentloom.language.rendering import render
 from agentloom.providers.base import (
     BaseProvider,
     EmbeddingRequest,
@@ -94,6 +96,7 @@ __all__ = [
     "StepError",
     "StepHook",
     "StepResult",
+    "TemplateError",
     "ToolCall",
     "ToolNotFoundError",
     "ToolRegistry",
@@ -114,6 +117,7 @@ __all__ = [
     "load_text",
     "load_workflow",
     "register_builtins",
+    "render",
     "tool",
     "workflow",
 ]

@@ -7,6 +7,7 @@ after that they are the state's own and are changed in place, so that n writes c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 from agentloom.core.plain import plain
@@ -112,13 +113,14 @@ def _refused(parts: Sequence[Part], depth: int, why: str) -> StateWriteError:
 
 
 class StateManager:
-    """A state for programs: read and written by paths such as ``report.items[0]``, in one piece or not at all."""
+    """A state for programs: read and written by paths such as ``report.items[0]``, in one piece or not at all, from any thread."""
 
     def __init__(self, initial: Mapping[str, Any] | None = None) -> None:
         given = dict(initial or {})
         if STEPS in given:
             raise UsageError("state key `steps` is reserved for step results; use another key")
         self._state = State(plain(given, "state"))
+        self._lock = RLock()  # one that ``change`` may take again, to read or write something else
 
     def get(self, path: str, default: Any = None) -> Any:
         """Return what stands at a path, or ``default``. The value is the state's own: don't change it."""
@@ -128,17 +130,20 @@ class StateManager:
 
     def set(self, path: str, value: Any) -> None:
         """Write a value. Raises ``StateWriteError`` for a path that is none or that the state refuses."""
-        self._state.write(_parts(path), plain(value, path))
+        with self._lock:
+            self._state.write(_parts(path), plain(value, path))
 
     def update(self, path: str, change: Callable[[Any], Any], default: Any = None) -> Any:
         """Replace what stands at a path by ``change`` of it, and return the new value; nothing comes in between."""
-        value = change(plain(self.get(path, default), path))
-        self.set(path, value)
+        with self._lock:
+            value = change(plain(self.get(path, default), path))
+            self.set(path, value)
         return value
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as a copy that the caller may change."""
-        copy: dict[str, Any] = plain(self._state.root, "state")
+        with self._lock:
+            copy: dict[str, Any] = plain(self._state.root, "state")
         return copy
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from typing import Any
 
 import pytest
@@ -188,6 +189,23 @@ def test_the_state_manager_reads_and_writes_by_paths() -> None:
     with pytest.raises(ZeroDivisionError):
         manager.update("a.n", lambda n: n / 0)
     assert manager.get("a.n") == 2
+
+
+def test_updates_from_several_threads_lose_nothing() -> None:
+    """PY-1: while one thread changes a value, another waits for it."""
+    manager = StateManager({"n": 0, "log": []})
+    other = threading.Thread(target=lambda: manager.update("n", lambda n: n + 10))
+
+    def while_another_wants_it(n: int) -> int:
+        other.start()
+        other.join(0.05)  # without a lock it would be done by then
+        return n + 1
+
+    manager.update("n", while_another_wants_it)
+    other.join()
+    assert manager.get("n") == 11
+    manager.update("log", lambda log: [*log, manager.update("n", lambda n: n + 1)])  # one may lie in another
+    assert manager.snapshot()["log"] == [12]
 
 
 KEYS = st.sampled_from(["a", "b", "c"])
