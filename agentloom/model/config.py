@@ -192,7 +192,7 @@ class Config(Model):
     )
     capture_prompts: bool = Field(
         default=False,
-        description="Whether traces carry the whole prompt, redacted keys replaced, and not only its hash. Default: false.",
+        description="Whether results carry whole prompts, redacted keys replaced, and not only their hash. Default: false.",
     )
 
 
