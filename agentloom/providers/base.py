@@ -96,8 +96,21 @@ class Message:
     carried: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Keyed:
+    """What is asked of a provider under an idempotency key: the same when the same attempt is made again, empty for none."""
+
+    __slots__ = ()
+
+    idempotency_key: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that go with the call, whatever the provider."""
+        return {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
+
+
 @record(repr=True)
-class Request:
+class Request(Keyed):
     """One model call as a step asks for it.
 
     ``step_id`` is for recordings and logs. ``prefer`` names the provider to try first, for a workflow whose `config.provider` isn't
@@ -120,11 +133,6 @@ class Request:
     prefer: str = ""
     idempotency_key: str = ""
     asked_model: str = ""
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers that go with the call, whatever the provider."""
-        return {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -178,7 +186,7 @@ class Response:
 
 
 @record(repr=True)
-class EmbeddingRequest:
+class EmbeddingRequest(Keyed):
     """Texts to be turned into vectors; ``dimensions`` None leaves their length to the model. The rest is as in ``Request``."""
 
     model: str
@@ -188,11 +196,6 @@ class EmbeddingRequest:
     prefer: str = ""
     idempotency_key: str = ""
     asked_model: str = ""
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers that go with the call, whatever the provider."""
-        return {"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {}
 
 
 @record(repr=True)
