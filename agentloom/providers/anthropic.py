@@ -13,12 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agentloom.providers.base import Attachment, Message, ReplyFormat, Request, ToolCall, ToolSpec, Usage
-from agentloom.providers.http import MAX_REPLY_BYTES, endpoint
-from agentloom.providers.pricing import PriceTable
+from agentloom.providers.http import endpoint
 from agentloom.providers.reading import count_of, read_arguments
 from agentloom.providers.schemas import Unspeakable, anthropic_schema, in_words
 from agentloom.providers.secret import Secret
-from agentloom.providers.table import BY_NAME, ProviderSpec
 from agentloom.providers.wire import (
     OPENING,
     Reply,
@@ -86,23 +84,15 @@ Version = tuple[int, int]
 NEWEST: Version = (99, 0)
 
 
-class AnthropicProvider(WireProvider):
+class AnthropicProvider(WireProvider[Reply]):
     """A client of Anthropic's API, or of a server that speaks like it."""
 
-    def __init__(
-        self,
-        base_url: str,
-        key: Secret | None = None,
-        *,
-        name: str = "anthropic",
-        spec: ProviderSpec = BY_NAME["anthropic"],
-        prices: PriceTable | None = None,
-        timeout: float | None = None,
-        max_bytes: int = MAX_REPLY_BYTES,
-    ) -> None:
-        headers = {"anthropic-version": API_VERSION, **({} if key is None else {"x-api-key": key.value})}
-        super().__init__(key, headers, name=name, spec=spec, prices=prices, timeout=timeout, max_bytes=max_bytes)
-        self._url = endpoint(re.sub(r"/v1(?=$|\?)", "", base_url), "/v1/messages")
+    vendor = "anthropic"
+    reply_type = Reply
+    version = "/v1"
+
+    def _headers(self, key: Secret | None) -> Mapping[str, str]:
+        return {"anthropic-version": API_VERSION, **({} if key is None else {"x-api-key": key.value})}
 
     def lacks(self, request: Request) -> str | None:
         """Return what of a request the API doesn't take: sounds."""
@@ -135,7 +125,7 @@ class AnthropicProvider(WireProvider):
             payload["system"] = "\n\n".join(system)
         if request.stream:
             payload["stream"] = True
-        return Sent(self._url, payload, begun)
+        return Sent(endpoint(self._base, "/v1/messages"), payload, begun)
 
     def _turns(self, request: Request) -> list[tuple[str, list[dict[str, Any]]]]:
         names = speakers(request.messages)
@@ -206,7 +196,6 @@ class AnthropicProvider(WireProvider):
                 payload["tool_choice"] = {"type": "any"}
 
     def _take_whole(self, data: Mapping[str, Any], reply: Reply) -> None:
-        self._raise_error_in(data)
         content = data.get("content")
         if data.get("type") != "message" or not isinstance(content, list):
             raise self._http.error("the answer has no `content`")
@@ -222,7 +211,6 @@ class AnthropicProvider(WireProvider):
 
     def _take_event(self, data: Mapping[str, Any], reply: Reply) -> Iterable[str]:
         kind = data.get("type")
-        self._raise_error_in(data)
         if kind == "message":  # the server ignored `stream` and sent the whole answer
             self._take_whole(data, reply)
             pieces, reply.pieces, reply.done = reply.pieces, [], True

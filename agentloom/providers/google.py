@@ -9,33 +9,28 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from time import perf_counter
 from typing import Any
 from urllib.parse import quote
 
 from agentloom.providers.base import (
     Attachment,
     EmbeddingRequest,
-    EmbeddingResponse,
     Message,
     ReplyFormat,
     Request,
     ToolCall,
     Usage,
 )
-from agentloom.providers.http import MAX_REPLY_BYTES, endpoint
-from agentloom.providers.pricing import PriceTable
+from agentloom.providers.http import endpoint
 from agentloom.providers.rates import tokens_of_texts
 from agentloom.providers.reading import count_of, read_arguments
 from agentloom.providers.schemas import Unspeakable, google_schema, in_words
 from agentloom.providers.secret import Secret
-from agentloom.providers.table import BY_NAME, ProviderSpec
-from agentloom.providers.vectors import batches_of, headers_of, vector_of
+from agentloom.providers.vectors import Embedded, VectorProvider, vector_of
 from agentloom.providers.wire import (
     OPENING,
     Reply,
     Sent,
-    WireProvider,
     level_of,
     merged,
     room_for,
@@ -68,25 +63,15 @@ OWN_ID = "call-"
 """How the ids begin of calls that came without one."""
 
 
-class GoogleProvider(WireProvider):
+class GoogleProvider(VectorProvider[Reply]):
     """A client of the Gemini API, or of a server that speaks like it."""
 
-    embeds = True
+    vendor = "google"
+    reply_type = Reply
+    version = "/v1(beta)?"
 
-    def __init__(
-        self,
-        base_url: str,
-        key: Secret | None = None,
-        *,
-        name: str = "google",
-        spec: ProviderSpec = BY_NAME["google"],
-        prices: PriceTable | None = None,
-        timeout: float | None = None,
-        max_bytes: int = MAX_REPLY_BYTES,
-    ) -> None:
-        headers = {} if key is None else {"x-goog-api-key": key.value}
-        super().__init__(key, headers, name=name, spec=spec, prices=prices, timeout=timeout, max_bytes=max_bytes)
-        self._base = re.sub(r"/v1(beta)?(?=$|\?)", "", base_url)
+    def _headers(self, key: Secret | None) -> Mapping[str, str]:
+        return {} if key is None else {"x-goog-api-key": key.value}
 
     def lacks(self, request: Request) -> str | None:
         """Return what of a request the API doesn't take: addresses of attachments."""
@@ -94,30 +79,18 @@ class GoogleProvider(WireProvider):
             return "takes attachments only as data, not by their address; set `fetch: local`"
         return None
 
-    async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
-        """Turn texts into vectors, up to a hundred a call. A server that tells no tokens is billed by the length of the texts."""
-        started = perf_counter()
-        name, url = self._resource(request.model), self._address(request.model, "batchEmbedContents")
-        vectors: list[Sequence[float]] = []
-        tokens = 0
-        for at, texts in enumerate(batches_of(request.inputs) if request.inputs else ()):
-            size = {} if request.dimensions is None else {"outputDimensionality": request.dimensions}
-            asked = [{"model": name, "content": {"parts": [{"text": text}]}, **size} for text in texts]
-            data = await self._http.post(url, {"requests": asked}, headers_of(request, at))
-            self._raise_error_in(data)
-            vectors.extend(self._vectors(data, len(texts)))
-            usage = data.get("usageMetadata")
-            told = count_of(usage, "promptTokenCount") if isinstance(usage, Mapping) else 0
-            tokens += told or tokens_of_texts(texts)
-        total = Usage(tokens, 0, tokens)
-        return EmbeddingResponse(
-            vectors,
-            request.model,
-            self.name,
-            total,
-            self._prices.cost(request.model, total),
-            (perf_counter() - started) * 1000,
-        )
+    def _embedding_sent(self, request: EmbeddingRequest, texts: Sequence[str]) -> Sent:
+        name = self._resource(request.model)
+        size = {} if request.dimensions is None else {"outputDimensionality": request.dimensions}
+        asked = [{"model": name, "content": {"parts": [{"text": text}]}, **size} for text in texts]
+        return Sent(self._address(request.model, "batchEmbedContents"), {"requests": asked})
+
+    def _embedded(self, data: Mapping[str, Any], texts: Sequence[str]) -> Embedded:
+        """Return what an answer holds. A server that tells no tokens is billed by the length of the texts."""
+        usage = data.get("usageMetadata")
+        told = count_of(usage, "promptTokenCount") if isinstance(usage, Mapping) else 0
+        tokens = told or tokens_of_texts(texts)
+        return Embedded(self._vectors(data, len(texts)), Usage(tokens, 0, tokens))
 
     def _vectors(self, data: Mapping[str, Any], wanted: int) -> list[list[float]]:
         found = data.get("embeddings")
@@ -193,7 +166,6 @@ class GoogleProvider(WireProvider):
             raise self._http.error("the answer has no `candidates[0].content`")
 
     def _take_event(self, data: Mapping[str, Any], reply: Reply) -> Iterable[str]:
-        self._raise_error_in(data)
         version = data.get("modelVersion")
         if isinstance(version, str) and version:
             reply.model = version

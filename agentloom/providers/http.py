@@ -323,6 +323,7 @@ def server_of(url: str) -> str:
         return "the server"
 
 
+@lru_cache(maxsize=64)
 def endpoint(base: str, path: str) -> str:
     """Return the address of one operation under a base address, whose query (`?api-version=…`) is kept."""
     parts = urlsplit(base)

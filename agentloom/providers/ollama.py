@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
-import anyio
 import httpx
 
 from agentloom.errors import ProviderError
 from agentloom.providers.base import (
-    BaseProvider,
     EmbeddingRequest,
     EmbeddingResponse,
     Message,
@@ -23,47 +21,32 @@ from agentloom.providers.base import (
     ToolCall,
     Usage,
 )
-from agentloom.providers.http import DRAIN_SECONDS, MAX_REPLY_BYTES, HttpClient, endpoint
+from agentloom.providers.http import endpoint
 from agentloom.providers.reading import count_of, read_arguments
 from agentloom.providers.schemas import in_words
-from agentloom.providers.secret import Secret
-from agentloom.providers.sse import Event
-from agentloom.providers.table import BY_NAME
 from agentloom.providers.thinking import ThinkingFilter
-from agentloom.providers.vectors import batches_of, headers_of, plus, vector_of
+from agentloom.providers.vectors import Embedded, VectorProvider, vector_of
+from agentloom.providers.wire import Reply, Sent
 
 THINKING = "thinking"
 LEVELS_ONLY = "gpt-oss"
 """Models of this name are told how far to think by a level; the others take yes or no."""
 
 
-class OllamaProvider(BaseProvider):
-    """A client of one Ollama server. Connections are opened by the first call; ``key`` is for a server behind a proxy that wants one."""
+@dataclass(slots=True)
+class OllamaReply(Reply):
+    """What has arrived of one reply: its calls as they came, and its text, which may begin with reasoning."""
 
-    embeds = True
+    asked: list[Any] = field(default_factory=list)
+    filter: ThinkingFilter = field(default_factory=ThinkingFilter)
 
-    def __init__(
-        self,
-        base_url: str = "http://localhost:11434",
-        key: Secret | None = None,
-        *,
-        name: str = "ollama",
-        timeout: float | None = None,
-        max_bytes: int = MAX_REPLY_BYTES,
-    ) -> None:
-        self.name = name
-        self._url = endpoint(base_url, "/api/chat")
-        self._embed_url = endpoint(base_url, "/api/embed")
-        self._http = HttpClient(
-            name,
-            headers={} if key is None else {"Authorization": f"Bearer {key.value}"},
-            key=key,
-            timeout=BY_NAME["ollama"].timeout if timeout is None else timeout,
-            max_bytes=max_bytes,
-        )
 
-    def __repr__(self) -> str:
-        return f"<OllamaProvider {self.name}>"
+class OllamaProvider(VectorProvider[OllamaReply]):
+    """A client of one Ollama server; ``key`` is for a server behind a proxy that wants one."""
+
+    vendor = "ollama"
+    reply_type = OllamaReply
+    lines = True
 
     def lacks(self, request: Request) -> str | None:
         """Return what of a request can't be sent. `tool_choice` is unknown to the API, and not asked for."""
@@ -76,60 +59,44 @@ class OllamaProvider(BaseProvider):
 
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Make one call; see ``Provider``."""
-        payload = self._payload(request)
-        started = perf_counter()
-        try:
-            if request.stream:
-                reply = await self._stream(payload, request.headers, started, on_delta)
-            else:
-                reply = self._whole(await self._http.post(self._url, payload, request.headers))
-        except ProviderError as error:
-            raise self._with_cure(error, request.model) from error
-        before = sum(len(turn.tool_calls) for turn in request.messages)
-        calls = tuple(_tool_call(call, before + at) for at, call in enumerate(reply.calls))
-        thoughts = "".join([*reply.thoughts, *reply.filter.thoughts])
-        return Response(
-            content="".join(reply.pieces),
-            model=reply.model or request.model,
-            provider=self.name,
-            usage=reply.usage,
-            finish_reason="tool_calls" if calls and reply.finish_reason == "stop" else reply.finish_reason,
-            latency_ms=(perf_counter() - started) * 1000,
-            time_to_first_token_ms=reply.first_ms,
-            tool_calls=calls,
-            reasoning=thoughts or None,
-            carried={self.name: {THINKING: thoughts}} if thoughts and calls else {},
-        )
+        with self._curing(request.model):
+            return await super().complete(request, on_delta)
 
     async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
-        """Turn texts into vectors, a hundred a call."""
-        started = perf_counter()
-        vectors: list[Sequence[float]] = []
-        usage = Usage()
-        for at, texts in enumerate(batches_of(request.inputs)):
-            payload: dict[str, Any] = {"model": request.model, "input": list(texts)}
-            if request.dimensions is not None:
-                payload["dimensions"] = request.dimensions
-            try:
-                data = await self._http.post(self._embed_url, payload, headers_of(request, at))
-                self._raise_error_in(data)
-            except ProviderError as error:
-                raise self._with_cure(error, request.model) from error
-            found = data.get("embeddings")
-            read = [vector_of(item) for item in found] if isinstance(found, list) else []
-            if len(read) != len(texts) or None in read:
-                raise self._http.error(f"the answer has {len(read)} vectors for {len(texts)} texts, or some are none")
-            vectors.extend(vector for vector in read if vector is not None)
-            count = count_of(data, "prompt_eval_count")
-            usage = plus(usage, Usage(count, 0, count))
-        took = (perf_counter() - started) * 1000
-        return EmbeddingResponse(vectors, request.model, self.name, usage, latency_ms=took)
+        """Turn texts into vectors; see ``Provider``."""
+        with self._curing(request.model):
+            return await super().embed(request)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
+    @contextmanager
+    def _curing(self, model: str) -> Iterator[None]:
+        """Add to an error what helps, where that is known: a model that isn't there, a server that doesn't run."""
+        try:
+            yield
+        except ProviderError as error:
+            text = str(error).removeprefix(f"Provider '{self.name}': ")
+            if error.status_code == 404 and "not found" in text:
+                text = f"{text}; run `ollama pull {model}`"
+                raise self._http.error(text, status=404, permanent=True) from error
+            if isinstance(error.__cause__, httpx.ConnectError):
+                raise self._http.error(f"{text}; is the server running? `ollama serve` starts it") from error
+            raise
 
-    def _payload(self, request: Request) -> dict[str, Any]:
+    def _embedding_sent(self, request: EmbeddingRequest, texts: Sequence[str]) -> Sent:
+        payload: dict[str, Any] = {"model": request.model, "input": list(texts)}
+        if request.dimensions is not None:
+            payload["dimensions"] = request.dimensions
+        return Sent(endpoint(self._base, "/api/embed"), payload)
+
+    def _embedded(self, data: Mapping[str, Any], texts: Sequence[str]) -> Embedded:
+        found = data.get("embeddings")
+        read = [vector_of(item) for item in found] if isinstance(found, list) else []
+        vectors = [vector for vector in read if vector is not None]
+        if len(vectors) != len(texts) or len(read) != len(texts):
+            raise self._http.error(f"the answer has {len(read)} vectors for {len(texts)} texts, or some are none")
+        count = count_of(data, "prompt_eval_count")
+        return Embedded(vectors, Usage(count, 0, count))
+
+    def _sent(self, request: Request) -> Sent:
         payload: dict[str, Any] = {
             "model": request.model,
             "messages": [_message(turn, self.name) for turn in request.messages],
@@ -164,66 +131,27 @@ class OllamaProvider(BaseProvider):
         if request.reasoning is not None:
             named = request.model.rpartition("/")[2].startswith(LEVELS_ONLY)
             payload["think"] = (request.reasoning.level or "medium") if named else True
-        return payload
+        return Sent(endpoint(self._base, "/api/chat"), payload)
 
-    def _whole(self, data: Mapping[str, Any]) -> _Reply:
-        self._raise_error_in(data)
-        reply = _Reply()
+    def _take_whole(self, data: Mapping[str, Any], reply: OllamaReply) -> None:
         if not isinstance(data.get("message"), Mapping):
             raise self._http.error("the answer has no `message`")
-        self._take(data, reply)
-        self._end(reply)
-        return reply
+        reply.pieces.extend(self._take_event(data, reply))
+        reply.pieces.append(reply.filter.finish())  # where nothing says that it is done
 
-    async def _stream(
-        self, payload: Mapping[str, Any], headers: Mapping[str, str], started: float, on_delta: OnDelta | None
-    ) -> _Reply:
-        reply = _Reply()
-
-        async def show(text: str) -> None:
-            if text:
-                if reply.first_ms is None:
-                    reply.first_ms = (perf_counter() - started) * 1000
-                if on_delta is not None:
-                    await on_delta(text)
-
-        async with self._http.stream(self._url, payload, headers, lines=True) as events:
-            async for event in events:
-                await show(self._take(self._data_of(event), reply))
-                if reply.done:
-                    break
-            with anyio.move_on_after(DRAIN_SECONDS):
-                async for _ in events:
-                    pass  # read to the end, so that the connection can be used again
-        if not reply.done:
-            raise self._http.error("the answer broke off before its end")
-        await show(self._end(reply))
-        return reply
-
-    def _data_of(self, event: Event) -> dict[str, Any]:
-        try:
-            data = self._http.json_object(event.data)
-        except ProviderError:
-            if event.complete:
-                raise
-            raise self._http.error("the answer broke off before its end") from None
-        self._raise_error_in(data)
-        return data
-
-    def _take(self, data: Mapping[str, Any], reply: _Reply) -> str:
-        """Take what an object of the reply holds; return the text of its answer."""
+    def _take_event(self, data: Mapping[str, Any], reply: OllamaReply) -> Iterable[str]:
         message = data.get("message")
-        text = ""
+        pieces: list[str] = []
         if isinstance(message, Mapping):
             content, thought, calls = message.get("content"), message.get(THINKING), message.get("tool_calls")
             if not isinstance(content, str | None):
                 raise self._http.error("the answer's `message.content` is not a text")
             if content:
-                text = reply.filter.feed(content)
+                pieces.append(reply.filter.feed(content))
             if isinstance(thought, str) and thought:
-                reply.thoughts.append(thought)
+                reply.reasoning.append(thought)
             if isinstance(calls, list):
-                reply.calls.extend(calls)
+                reply.asked.extend(calls)
         if isinstance(data.get("model"), str) and data["model"]:
             reply.model = data["model"]
         if data.get("done") is True:
@@ -232,47 +160,24 @@ class OllamaProvider(BaseProvider):
             reply.finish_reason = reason if isinstance(reason, str) else None
             prompt, completion = count_of(data, "prompt_eval_count"), count_of(data, "eval_count")
             reply.usage = Usage(prompt, completion, prompt + completion)
-        if text:
-            reply.pieces.append(text)
-        return text
+            pieces.append(reply.filter.finish())  # what was held back, as it might have been a mark
+        return [piece for piece in pieces if piece]
 
-    def _end(self, reply: _Reply) -> str:
-        """Return what was held back of the answer's text."""
-        text = reply.filter.finish()
-        if text:
-            reply.pieces.append(text)
-        return text
+    def _finish(self, reply: OllamaReply, request: Request) -> None:
+        """Read the calls, the thinking, and what must come back with them."""
+        before = sum(len(turn.tool_calls) for turn in request.messages)
+        reply.calls.extend(_tool_call(call, before + at) for at, call in enumerate(reply.asked))
+        reply.reasoning.extend(reply.filter.thoughts)
+        if reply.calls:
+            if reply.finish_reason == "stop":
+                reply.finish_reason = "tool_calls"
+            if reply.reasoning:
+                reply.carried = {THINKING: "".join(reply.reasoning)}
 
     def _raise_error_in(self, data: Mapping[str, Any]) -> None:
-        """Raise the error that the server reports inside an answer that began well."""
         error = data.get("error")
         if error:
             raise self._http.error(f"the server reports an error: {self._http.shown(str(error))}")
-
-    def _with_cure(self, error: ProviderError, model: str) -> ProviderError:
-        """Return an error with what helps, where that is known: a model that isn't there, a server that doesn't run."""
-        if error.status_code == 404 and "not found" in str(error):
-            text = str(error).removeprefix(f"Provider '{self.name}': ")
-            return self._http.error(f"{text}; run `ollama pull {model}`", status=404, permanent=True)
-        if isinstance(error.__cause__, httpx.ConnectError):
-            text = str(error).removeprefix(f"Provider '{self.name}': ")
-            return self._http.error(f"{text}; is the server running? `ollama serve` starts it")
-        return error
-
-
-@dataclass(slots=True)
-class _Reply:
-    """What has arrived of one reply."""
-
-    pieces: list[str] = field(default_factory=list)
-    thoughts: list[str] = field(default_factory=list)
-    calls: list[Any] = field(default_factory=list)
-    model: str | None = None
-    finish_reason: str | None = None
-    usage: Usage = field(default_factory=Usage)
-    first_ms: float | None = None
-    done: bool = False
-    filter: ThinkingFilter = field(default_factory=ThinkingFilter)
 
 
 def _message(turn: Message, provider: str) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentloom.providers.base import ToolCall, Usage
+from agentloom.providers.base import Message, ToolCall, Usage
 from agentloom.providers.openai_request import CARRIED
 from agentloom.providers.reading import count_of, read_arguments
+from agentloom.providers.wire import Reply
 
 
 class Malformed(Exception):
@@ -27,37 +28,28 @@ class _Call:
 
 
 @dataclass(slots=True)
-class Reply:
-    """What has arrived of one reply."""
+class ChatReply(Reply):
+    """What has arrived of one reply, with what is put together only at its end."""
 
-    pieces: list[str] = field(default_factory=list)
-    model: str | None = None
-    finish_reason: str | None = None
-    usage: Usage = field(default_factory=Usage)
-    first_ms: float | None = None
-    done: bool = False
     thoughts: dict[str, list[str]] = field(default_factory=dict)
     """The pieces of the reasoning, by the key under which the server sends them."""
     _calls: list[_Call] = field(default_factory=list)
     _at: dict[int, _Call] = field(default_factory=dict)
 
-    @property
-    def reasoning(self) -> str | None:
-        """What the model let see of its reasoning."""
-        return next(("".join(pieces) for pieces in self.thoughts.values() if pieces), None)
+    def finish(self, turns: Sequence[Message]) -> None:
+        """Put together what the model let see of its reasoning, its calls in their order, and what the server wants back with them.
 
-    @property
-    def carried(self) -> dict[str, str]:
-        """What the server wants back with the calls of this turn."""
-        return {key: "".join(pieces) for key, pieces in self.thoughts.items() if key in CARRIED} if self._calls else {}
-
-    def tool_calls(self, before: int = 0) -> tuple[ToolCall, ...]:
-        """Return the calls in their order; one without an id gets one, numbered after the ``before`` calls of the turns before."""
-        found: list[ToolCall] = []
-        for at, call in enumerate(self._calls):
+        A call without an id gets one, numbered after the calls of the ``turns`` before.
+        """
+        if self.thoughts:
+            self.reasoning = next(iter(self.thoughts.values()))
+        if not self._calls:
+            return
+        before = sum(len(turn.tool_calls) for turn in turns)
+        for at, call in enumerate(self._calls, before):
             arguments, fault = read_arguments("".join(call.pieces) if call.whole is None else call.whole)
-            found.append(ToolCall(call.id or f"call_{before + at}", call.name, arguments, fault))
-        return tuple(found)
+            self.calls.append(ToolCall(call.id or f"call_{at}", call.name, arguments, fault))
+        self.carried = {key: "".join(said) for key, said in self.thoughts.items() if key in CARRIED} or None
 
     def note(self, data: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
         """Take model, finish reason and usage from a reply or a part of one, where they stand in it."""
@@ -73,8 +65,6 @@ class Reply:
         """Take what a message holds, or a part of one (``where`` is then `delta.`); return its text. Raises ``Malformed``."""
         content = message.get("content")
         text = self._text(message.get("refusal") if content is None or content == "" else content, where)
-        if text:
-            self.pieces.append(text)
         for key in CARRIED:
             thought = message.get(key)
             if isinstance(thought, str) and thought:

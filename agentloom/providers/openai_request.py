@@ -10,6 +10,7 @@ from typing import Any
 
 from agentloom.providers.base import Attachment, Message, ReplyFormat, Request, ToolCall, ToolChoice
 from agentloom.providers.openai_schema import strict_schema
+from agentloom.providers.wire import level_of
 
 _REASONING = re.compile(r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d))", re.IGNORECASE)
 """Models of OpenAI's own that reason: they refuse `max_tokens`, and take `max_completion_tokens` and `reasoning_effort`."""
@@ -25,8 +26,6 @@ _AUDIO = {
     "audio/mpeg": "mp3",
     "audio/mp3": "mp3",
 }
-_LOW_BUDGET, _MEDIUM_BUDGET = 2_048, 8_192
-"""Up to how many tokens a budget of reasoning is a low and a medium effort: the format knows no budgets."""
 
 CARRIED = ("reasoning_content", "reasoning")
 """Where servers put what they let see of the reasoning; those that do want it back with the calls of that turn."""
@@ -100,8 +99,7 @@ def _effort(request: Request) -> str | None:
         return None
     if request.reasoning.level is not None or request.reasoning.budget_tokens is None:
         return request.reasoning.level
-    budget = request.reasoning.budget_tokens
-    return "low" if budget <= _LOW_BUDGET else "medium" if budget <= _MEDIUM_BUDGET else "high"
+    return level_of(request.reasoning.budget_tokens)  # the format knows no budgets
 
 
 def _choice(choice: ToolChoice) -> Any:

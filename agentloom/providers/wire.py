@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import anyio
 
 from agentloom.errors import ProviderError
-from agentloom.providers.base import BaseProvider, Message, OnDelta, Reasoning, Request, Response, ToolCall, Usage
+from agentloom.providers.base import (
+    BaseProvider,
+    Message,
+    OnDelta,
+    Reasoning,
+    Request,
+    Response,
+    ToolCall,
+    Usage,
+)
 from agentloom.providers.http import DRAIN_SECONDS, MAX_REPLY_BYTES, HttpClient
 from agentloom.providers.pricing import PriceTable
 from agentloom.providers.secret import Secret
 from agentloom.providers.sse import Event
-from agentloom.providers.table import ProviderSpec
+from agentloom.providers.table import BY_NAME, ProviderSpec
 
 LEVEL_TOKENS: Mapping[str, int] = {"low": 1024, "medium": 8192, "high": 24576}
 """The budget in tokens that a level of reasoning stands for, where a model takes budgets only: Google's own correspondence."""
@@ -50,28 +60,44 @@ class Reply:
     done: bool = False
 
 
-class WireProvider(BaseProvider):
-    """A client of one server. A wire format says how a request goes out and how an answer is read; connections are opened by the first call."""
+R = TypeVar("R", bound=Reply)
+
+
+class WireProvider(BaseProvider, Generic[R]):
+    """A client of one server. A wire format says how a request goes out and how an answer is read; connections are opened by the first call.
+
+    ``vendor`` gives the name, the address and the time limit where none are given; ``reply_type`` is the class of the format's replies.
+    ``version`` is a pattern for the end of a base address that the format's own paths say again. A stream is server-sent events, or
+    with ``lines`` one event a line; it ends with ``end_mark`` where there is one, else where ``_take_event`` says so.
+    """
+
+    vendor: ClassVar[str]
+    reply_type: type[R]
+    version: ClassVar[str] = ""
+    lines: ClassVar[bool] = False
+    end_mark: ClassVar[str] = ""
 
     def __init__(
         self,
-        key: Secret | None,
-        headers: Mapping[str, str],
+        base_url: str | None = None,
+        key: Secret | None = None,
         *,
-        name: str,
-        spec: ProviderSpec,
-        prices: PriceTable | None,
-        timeout: float | None,
+        name: str = "",
+        spec: ProviderSpec | None = None,
+        prices: PriceTable | None = None,
+        timeout: float | None = None,
         max_bytes: int = MAX_REPLY_BYTES,
     ) -> None:
-        self.name = name
-        self._spec = spec
+        self.name = name or self.vendor
+        self._spec = spec or BY_NAME[self.vendor]
+        address = (self._spec.default_url or "") if base_url is None else base_url
+        self._base = re.sub(rf"{self.version}(?=$|\?)", "", address) if self.version else address
         self._prices = prices or PriceTable()
         self._http = HttpClient(
-            name,
-            headers=headers,
+            self.name,
+            headers=self._headers(key),
             key=key,
-            timeout=spec.timeout if timeout is None else timeout,
+            timeout=self._spec.timeout if timeout is None else timeout,
             max_bytes=max_bytes,
         )
         self._warned: set[str] = set()
@@ -90,12 +116,14 @@ class WireProvider(BaseProvider):
     async def complete(self, request: Request, on_delta: OnDelta | None = None) -> Response:
         """Make one call; see ``Provider``."""
         sent = self._sent(request)
-        reply = Reply(begun=sent.begun)
+        reply = self.reply_type(begun=sent.begun)
         started = perf_counter()
         if request.stream:
             await self._stream(sent, request.headers, reply, started, on_delta)
         else:
-            self._take_whole(await self._http.post(sent.url, sent.payload, request.headers), reply)
+            data = await self._http.post(sent.url, sent.payload, request.headers)
+            self._raise_error_in(data)
+            self._take_whole(data, reply)
         self._finish(reply, request)
         return Response(
             content="".join(reply.pieces),
@@ -111,34 +139,46 @@ class WireProvider(BaseProvider):
             carried={} if reply.carried is None else {self.name: reply.carried},
         )
 
+    def _headers(self, key: Secret | None) -> Mapping[str, str]:
+        """Return the headers that go with every request, the key among them."""
+        return {} if key is None else {"Authorization": f"Bearer {key.value}"}
+
     @abstractmethod
     def _sent(self, request: Request) -> Sent:
         """Return a request in the wire format. Raises ``ProviderError``, permanent, for one that it has no words for."""
 
     @abstractmethod
-    def _take_whole(self, data: Mapping[str, Any], reply: Reply) -> None:
+    def _take_whole(self, data: Mapping[str, Any], reply: R) -> None:
         """Take a whole answer. Raises ``ProviderError`` when it is none."""
 
     @abstractmethod
-    def _take_event(self, data: Mapping[str, Any], reply: Reply) -> Iterable[str]:
+    def _take_event(self, data: Mapping[str, Any], reply: R) -> Iterable[str]:
         """Take one event of a stream; return the pieces of text in it. Sets ``reply.done`` where the format marks the end."""
 
-    def _finish(self, reply: Reply, request: Request) -> None:
+    @abstractmethod
+    def _raise_error_in(self, data: Mapping[str, Any]) -> None:
+        """Raise the error that a server reports inside an answer that began well, if there is one."""
+
+    def _finish(self, reply: R, request: Request) -> None:
         """Make what has arrived a reply: calls, and what is carried back."""
 
     async def _stream(
-        self, sent: Sent, headers: Mapping[str, str], reply: Reply, started: float, on_delta: OnDelta | None
+        self, sent: Sent, headers: Mapping[str, str], reply: R, started: float, on_delta: OnDelta | None
     ) -> None:
-        async with self._http.stream(sent.url, sent.payload, headers) as events:
+        end_mark = self.end_mark
+        async with self._http.stream(sent.url, sent.payload, headers, lines=self.lines) as events:
             try:
                 async for event in events:
+                    if end_mark and event.data.strip() == end_mark:
+                        reply.done = True
+                        break
                     for piece in self._take_event(self._data_of(event), reply):
                         if reply.first_ms is None:
                             reply.first_ms = (perf_counter() - started) * 1000
                         reply.pieces.append(piece)
                         if on_delta is not None:
                             await on_delta(piece)
-                    if reply.done:
+                    if reply.done and not end_mark:
                         break
             except ProviderError as error:
                 if reply.finish_reason is None or error.permanent or error.status_code is not None:
@@ -152,11 +192,13 @@ class WireProvider(BaseProvider):
 
     def _data_of(self, event: Event) -> dict[str, Any]:
         try:
-            return self._http.json_object(event.data)
+            data = self._http.json_object(event.data)
         except ProviderError:
             if event.complete:
                 raise
             raise self._broke_off() from None
+        self._raise_error_in(data)
+        return data
 
     def _broke_off(self) -> ProviderError:
         return self._http.error("the answer broke off before its end")

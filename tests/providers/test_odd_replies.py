@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentloom.errors import ProviderError
-from agentloom.providers.base import ToolCall
-from agentloom.providers.ollama import OllamaProvider, _Reply, _tool_call
+from agentloom.providers.base import Message, Request, ToolCall
+from agentloom.providers.ollama import OllamaProvider, OllamaReply
 from agentloom.providers.openai import OpenAIProvider
-from agentloom.providers.openai_reply import Reply
+from agentloom.providers.openai_reply import ChatReply
 from agentloom.providers.openai_schema import strict_schema
 from agentloom.providers.reading import read_arguments
 from agentloom.providers.sse import Event
@@ -93,6 +93,9 @@ OBJECT = st.fixed_dictionaries(
 )
 
 
+ASKED = Request("m", [Message("user", "x")])
+
+
 def plain(calls: tuple[ToolCall, ...]) -> None:
     """Whatever a call holds can be written as JSON again, and is of the types that it says."""
     for call in calls:
@@ -107,20 +110,22 @@ def plain(calls: tuple[ToolCall, ...]) -> None:
 def test_replies_in_the_format_of_openai(objects: list[dict[str, Any]]) -> None:
     """Whole, in pieces, and as vectors."""
     provider = OpenAIProvider("http://127.0.0.1:9/v1")
-    reply = Reply()
+    reply, whole = ChatReply(), ChatReply()
     try:
         for data in objects:
-            provider._text_of(Event(json.dumps(data)), reply)
+            reply.pieces.extend(provider._take_event(provider._data_of(Event(json.dumps(data))), reply))
     except ProviderError:
         pass
-    plain(reply.tool_calls())
-    assert all(isinstance(piece, str) for piece in reply.pieces)
+    provider._finish(reply, ASKED)
+    plain(tuple(reply.calls))
+    assert all(isinstance(piece, str) for piece in [*reply.pieces, *reply.reasoning])
     try:
-        whole = provider._whole(objects[0])
+        provider._take_whole(objects[0], whole)
     except ProviderError:
         pass
     else:
-        plain(whole.tool_calls())
+        provider._finish(whole, ASKED)
+        plain(tuple(whole.calls))
         assert whole.usage.total_tokens >= 0
     with contextlib.suppress(ProviderError):
         assert len(provider._vectors(objects[0], 1)) == 1
@@ -131,15 +136,15 @@ def test_replies_in_the_format_of_openai(objects: list[dict[str, Any]]) -> None:
 def test_replies_in_the_format_of_ollama(objects: list[dict[str, Any]]) -> None:
     """Line by line."""
     provider = OllamaProvider()
-    reply = _Reply()
+    reply = OllamaReply()
     try:
         for data in objects:
-            provider._take(provider._data_of(Event(json.dumps(data))), reply)
+            reply.pieces.extend(provider._take_event(provider._data_of(Event(json.dumps(data))), reply))
     except ProviderError:
         pass
-    provider._end(reply)
-    plain(tuple(_tool_call(call, at) for at, call in enumerate(reply.calls)))
-    assert all(isinstance(piece, str) for piece in [*reply.pieces, *reply.thoughts, *reply.filter.thoughts])
+    provider._finish(reply, ASKED)
+    plain(tuple(reply.calls))
+    assert all(isinstance(piece, str) for piece in [*reply.pieces, *reply.reasoning])
 
 
 @settings(max_examples=60, deadline=None)
