@@ -206,16 +206,16 @@ def test_one_beginning_for_two_runs(here: Path, call: Call) -> None:
 
 GATE = """\
 name: publish
-config: {provider: mock, model: m}
+config: {provider: mock, model: m, responses_file: rec.json}
 steps:
   - {id: ok, type: approval_gate, output: verdict}
-  - {id: end, type: llm_call, prompt: "{state.verdict}", depends_on: [ok]}
+  - {id: c, type: llm_call, prompt: "{state.verdict}", depends_on: [ok], output: said}
 """
 
 
 @pytest.mark.parametrize(("option", "verdict"), [("--approve", "approved"), ("--reject", "rejected")])
 def test_a_gate_is_decided(here: Path, call: Call, option: str, verdict: str) -> None:
-    """CLI-1, RS-2: a paused run exits with 0 and says how to go on; only a run that waits takes a decision."""
+    """CLI-1, RS-1, RS-2: a paused run exits with 0 and says how to go on; only a run that waits takes a decision. The mock reads its recording again."""
     (here / "flow.yaml").write_text(GATE, encoding="utf-8")
     done = call("run", "flow.yaml", "--checkpoint", "--checkpoint-dir", "kept")
     assert done.code == 0
@@ -226,7 +226,8 @@ def test_a_gate_is_decided(here: Path, call: Call, option: str, verdict: str) ->
         f"  agentloom resume {run_id} --reject --checkpoint-dir kept",
     ]
     decided = call("resume", run_id, option, "--checkpoint-dir", "kept", "--json")
-    assert (decided.code, json.loads(decided.out)["final_state"]["verdict"]) == (0, verdict)
+    state = json.loads(decided.out)["final_state"]
+    assert (decided.code, state["verdict"], state["said"]) == (0, verdict, "C")
     again = call("resume", run_id, option, "--checkpoint-dir", "kept")
     assert (again.code, again.out) == (1, "")
     assert f"doesn't wait at a gate, it is success; leave `{option}` out" in again.err
