@@ -39,7 +39,8 @@ function recording(patience, draft = 'A draft worth reading') {
 
 const REAL = 'name: real\nconfig:\n  provider: openai\nsteps:\n  - id: ask\n    type: llm_call\n    prompt: Hello\n';
 const BROKEN = 'name: broken\nconfig:\n  provider: mock\nsteps:\n  - id: load\n    type: tool\n    tool_name: file_read\n    tool_args: { path: nothing-here.txt }\n    retry: { max_retries: 0 }\n';
-const files = { 'real.loom.yaml': REAL, 'broken.loom.yaml': BROKEN, 'publish.loom.yaml': TEXT, 'recordings/publish.json': recording(600_000) };
+const GATE = 'name: question\nconfig:\n  provider: mock\nsteps:\n  - id: sure\n    type: approval_gate\n\n  - id: tell\n    type: llm_call\n    depends_on: [sure]\n    prompt: Hello\n';
+const files = { 'real.loom.yaml': REAL, 'question.loom.yaml': GATE, 'broken.loom.yaml': BROKEN, 'publish.loom.yaml': TEXT, 'recordings/publish.json': recording(600_000) };
 
 scenario({ files, environment: { OPENAI_API_KEY: '' }, size: { width: 1400, height: 800 } }, async (editor, act) => {
   const { page } = editor;
@@ -83,6 +84,7 @@ scenario({ files, environment: { OPENAI_API_KEY: '' }, size: { width: 1400, heig
     await lens('✓ Approve').click();
     await editor.graph().locator('g.step[data-id="send"][data-status="success"]').waitFor();
     await hints(/✓.*0\.0012/).waitFor();
+    await lens('✓ Approve').waitFor({ state: 'detached' });
   });
 
   await act('the view of runs lists it', async () => {
@@ -119,6 +121,25 @@ scenario({ files, environment: { OPENAI_API_KEY: '' }, size: { width: 1400, heig
     const diff = page.locator('.monaco-diff-editor');
     await diff.locator('.original').getByText('A draft worth reading').first().waitFor();
     await diff.locator('.modified').getByText('Another draft').first().waitFor();
+  });
+
+  await act('two go on at once: one is rejected, the other cancelled', async () => {
+    const rows = (workflow, words) => page.locator('.pane-body .monaco-list-row').filter({ hasText: workflow }).filter({ hasText: words });
+    editor.write('recordings/publish.json', recording(600_000));
+    await editor.open('publish.loom.yaml');
+    await lens('Run with mock').click();
+    await rows('publish', 'running · 1 of 4 steps').waitFor();
+    await editor.open('question.loom.yaml');
+    await lens('Run with mock').click();
+    await rows('question', 'waits at sure').waitFor();
+    await lens('✗ Reject').click();
+    await rows('question', 'waits at sure').waitFor({ state: 'detached' });
+    await lens('✗ Reject').waitFor({ state: 'detached' });
+    assert.equal(await rows('publish', 'running').count(), 1); // the other one hasn't noticed
+    await rows('publish', 'running').hover();
+    await rows('publish', 'running').locator('.action-label[aria-label^="Cancel"]').click();
+    await rows('publish', 'cancelled').waitFor();
+    assert.equal(await rows('', 'running').count(), 0);
   });
 
   await act('a missing key is named, and the mock offered', async () => {

@@ -70,7 +70,7 @@ def test_the_graph(play: Callable[..., None]) -> None:
 def test_running(play: Callable[..., None]) -> None:
     """A run is started by its lens, watched in the status bar and the graph, cancelled, resumed, approved; its result is read and compared.
 
-    A missing key is named and the mock offered; a step that failed says why until it is edited.
+    Two runs go on at once, of which one is rejected at its gate. A missing key is named and the mock offered; a step that failed says why until it is edited.
     """
     play("running")
 
