@@ -19,7 +19,7 @@ from agentloom.providers.base import (
     ToolChoice,
     Usage,
 )
-from tests.providers.vendors import ASKED, CLAUDE, TIME, WEATHER
+from tests.providers.vendors import ASKED, CLAUDE, TIME, WEATHER, streamed
 from tests.wire.anthropic_format import MODELS, TYPES, signed
 from tests.wire.formats import Call, Say
 from tests.wire.server import body_of, events_of
@@ -32,14 +32,7 @@ SCHEMA = {
     "properties": {"label": {"enum": ["a", "b"]}, "score": {"type": "number", "minimum": 0}},
     "required": ["label"],
 }
-streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-
-
-async def sent(*turns: Message, **more: Any) -> dict[str, Any]:
-    """Return the body that a request becomes, which the server has accepted."""
-    with CLAUDE.serve() as server:
-        await CLAUDE.call(server, CLAUDE.ask(*turns, **more))
-    return server.requests[0].json
+sent = CLAUDE.sent
 
 
 # ── text ──

@@ -21,7 +21,7 @@ from agentloom.providers.base import (
     Usage,
 )
 from agentloom.providers.google import NO_SIGNATURE, generation_of
-from tests.providers.vendors import ASKED, GEMINI, TIME, WEATHER
+from tests.providers.vendors import ASKED, GEMINI, TIME, WEATHER, streamed
 from tests.wire.formats import Call, Say, vector
 from tests.wire.google_format import MODELS, signed
 from tests.wire.server import WireServer, body_of, events_of
@@ -31,14 +31,7 @@ pytestmark = pytest.mark.anyio
 CALLS = (Call("", "get_weather", '{"place": "Köln"}'), Call("", "get_time", "{}"))
 NEWER = "gemini-3-flash"
 NEWEST = "gemini-4-neon"
-streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-
-
-async def sent(*turns: Message, **more: Any) -> dict[str, Any]:
-    """Return the body that a request becomes, which the server has accepted."""
-    with GEMINI.serve() as server:
-        await GEMINI.call(server, GEMINI.ask(*turns, **more))
-    return server.requests[0].json
+sent = GEMINI.sent
 
 
 # ── text ──

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from agentloom.errors import ProviderError, RateLimitError
+from agentloom.errors import ProviderError
 from agentloom.providers.base import (
     Attachment,
     EmbeddingRequest,
     Message,
     Reasoning,
     ReplyFormat,
-    Request,
-    Response,
     ToolCall,
     ToolChoice,
     ToolSpec,
@@ -26,44 +24,15 @@ from agentloom.providers.ollama import OllamaProvider
 from agentloom.providers.secret import Secret
 from agentloom.providers.sse import Event
 from agentloom.providers.thinking import ThinkingFilter
+from tests.providers.vendors import ASKED, LLAMA, SHORT
 from tests.wire.formats import Call, Say, vector
-from tests.wire.server import MODES, OLLAMA, REPLY, WireServer, body_of, events_of
+from tests.wire.server import MODES, REPLY, body_of, events_of
 
 pytestmark = pytest.mark.anyio
 
-SHORT = 0.2
-"""Seconds that calls may take where the server is silent on purpose."""
 TOOL = ToolSpec("get_weather", "The weather.", {"type": "object", "properties": {"place": {"type": "string"}}})
 CALLS = (Call("", "get_weather", '{"place": "Köln"}'), Call("", "get_weather", '{"place": "Bonn"}'))
-ASKED = Message("user", "grüß mich 👋")
-
-
-def serve(*modes: Any, **more: Any) -> WireServer:
-    return WireServer(*modes, key=None, format=OLLAMA, **more)
-
-
-def request(*turns: Message, model: str = "llama3.2", **more: Any) -> Request:
-    return Request(model, list(turns) or [Message("system", "be brief"), ASKED], **more)
-
-
-async def call(server: WireServer, asked: Request, seen: list[str] | None = None, **more: Any) -> Response:
-    provider = OllamaProvider(server.url, **more)
-
-    async def show(text: str) -> None:
-        if seen is not None:
-            seen.append(text)
-
-    try:
-        return await provider.complete(asked, show)
-    finally:
-        await provider.close()
-
-
-async def failure(mode: Any, *, stream: bool, seen: list[str] | None = None, **more: Any) -> ProviderError:
-    with serve(mode) as server, pytest.raises(ProviderError) as caught:
-        await call(server, request(stream=stream), seen, **more)
-    assert str(caught.value).startswith("Provider 'ollama': ")
-    return caught.value
+serve, request, call, failure = LLAMA.serve, LLAMA.ask, LLAMA.call, LLAMA.failure
 
 
 # ── text ──
@@ -104,21 +73,6 @@ async def test_an_answer_is_read_however_it_arrives(mode: str, stream: bool) -> 
         assert (seen, response.time_to_first_token_ms) == ([], None)
 
 
-async def test_the_first_words_arrive_before_the_last_are_sent() -> None:
-    """A stream is not collected."""
-    seen: list[str] = []
-    with serve("slow-stream") as server:
-        provider = OllamaProvider(server.url)
-
-        async def show(text: str) -> None:
-            seen.append(text)
-            server.let_go()
-
-        assert (await provider.complete(request(stream=True), show)).content == REPLY
-        await provider.close()
-    assert len(seen) == 6
-
-
 def test_lines_are_cut_anywhere() -> None:
     """Inside a character, at a line break, without the last one."""
     data = '{"a": "ü"}\r\n\n{"b": 1}\n{"c"'.encode()
@@ -127,19 +81,6 @@ def test_lines_are_cut_anywhere() -> None:
         parser = LineParser()
         found = [event for at in range(0, len(data), size) for event in parser.feed(data[at : at + size])]
         assert found + parser.finish() == expected
-
-
-async def test_connections_are_used_again() -> None:
-    """Whole, streamed and refused calls leave the connection open."""
-    with serve("ok", "ok", "429", "ok") as server:
-        provider = OllamaProvider(server.url)
-        await provider.complete(request())
-        await provider.complete(request(stream=True))
-        with pytest.raises(RateLimitError):
-            await provider.complete(request())
-        await provider.complete(request(stream=True))
-        await provider.close()
-        assert server.connections == 1
 
 
 # ── tools ──
@@ -418,12 +359,3 @@ async def test_silence_has_an_end(mode: str, stream: bool) -> None:
     """PR-6: after 120 s, or less if the program says so."""
     error = await failure(mode, stream=stream, timeout=SHORT)
     assert str(error).endswith("/api/chat within 0.2 s")
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("mode", ["huge", "bomb"])
-async def test_an_answer_without_end_is_not_read(mode: str, stream: bool) -> None:
-    """Also a single line that never ends."""
-    error = await failure(mode, stream=stream, max_bytes=1_000_000)
-    assert str(error) == "Provider 'ollama': the answer is larger than 1000000 bytes"
-    assert error.permanent

@@ -16,7 +16,6 @@ from agentloom.providers.base import (
     Reasoning,
     ReplyFormat,
     Request,
-    Response,
     ToolCall,
     ToolChoice,
     ToolSpec,
@@ -27,6 +26,9 @@ from agentloom.providers.openai_schema import strict_schema
 from agentloom.providers.pricing import Price, PriceTable
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME
+from agentloom.providers.wire import WireProvider
+from tests.providers.vendors import GPT
+from tests.providers.vendors import only_call as call
 from tests.wire.formats import Call, Say, vector
 from tests.wire.server import KEY, WireServer, body_of, events_of
 
@@ -42,23 +44,16 @@ PRICES = PriceTable({"text-embedding-3-small": Price(0.02, 0.0)})
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(32))
 
 
-def provider_of(server: WireServer, **more: Any) -> OpenAIProvider:
-    return OpenAIProvider(**{"base_url": server.url, "key": Secret(KEY), "prices": PRICES, **more})
+def provider_of(server: WireServer, **more: Any) -> WireProvider:
+    return GPT.provider(server, **{"prices": PRICES, **more})
 
 
-def generic(server: WireServer) -> OpenAIProvider:
+def generic(server: WireServer) -> WireProvider:
     return provider_of(server, name="generic_openai", spec=BY_NAME["generic_openai"], key=None)
 
 
 def request(*turns: Message, model: str = "gpt-4o-mini", **more: Any) -> Request:
     return Request(model, list(turns) or [ASKED], **more)
-
-
-async def call(provider: OpenAIProvider, asked: Request) -> Response:
-    try:
-        return await provider.complete(asked, None)
-    finally:
-        await provider.close()
 
 
 # ── tools ──

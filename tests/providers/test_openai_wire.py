@@ -12,49 +12,17 @@ import anyio
 import pytest
 
 from agentloom.errors import ProviderError, RateLimitError
-from agentloom.providers.base import Message, Request, Response, Usage
+from agentloom.providers.base import Usage
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.openai import OpenAIProvider
-from agentloom.providers.pricing import Price, PriceTable
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME
+from tests.providers.vendors import GPT, SHORT
 from tests.wire.server import KEY, MODES, REPLY, WireServer, body_of, events_of
 
 pytestmark = pytest.mark.anyio
 
-PRICES = PriceTable({"gpt-4o-mini": Price(1.0, 2.0)})
-SHORT = 0.2
-"""Seconds that calls may take where the server is silent on purpose."""
-
-
-def provider_of(server: WireServer, **more: Any) -> OpenAIProvider:
-    return OpenAIProvider(**{"base_url": server.url, "key": Secret(KEY), "prices": PRICES, **more})
-
-
-def ask(*, stream: bool = False, model: str = "gpt-4o-mini", **more: Any) -> Request:
-    return Request(model, [Message("system", "be brief"), Message("user", "grüß mich 👋")], stream=stream, **more)
-
-
-async def call(server: WireServer, request: Request, seen: list[str] | None = None, **more: Any) -> Response:
-    provider = provider_of(server, **more)
-
-    async def show(text: str) -> None:
-        if seen is not None:
-            seen.append(text)
-
-    try:
-        return await provider.complete(request, show)
-    finally:
-        await provider.close()
-
-
-async def failure(mode: Any, *, stream: bool, seen: list[str] | None = None, **more: Any) -> ProviderError:
-    with WireServer(mode) as server, pytest.raises(ProviderError) as caught:
-        await call(server, ask(stream=stream), seen, **more)
-    assert caught.value.provider == "openai"
-    assert str(caught.value).startswith("Provider 'openai': ")
-    assert KEY not in str(caught.value)
-    return caught.value
+ask, call, failure, provider_of = GPT.ask, GPT.call, GPT.failure, GPT.provider
 
 
 # ── what is sent ──
@@ -156,22 +124,6 @@ async def test_a_stream_may_use_all_that_the_format_allows(mode: str) -> None:
     assert (response.content, "".join(seen), response.usage) == (REPLY, REPLY, WHOLE)
 
 
-async def test_the_first_words_arrive_before_the_last_are_sent() -> None:
-    """A stream is not collected: the server holds the rest back until the first piece was seen."""
-    seen: list[str] = []
-    with WireServer("slow-stream") as server:
-        provider = provider_of(server)
-
-        async def show(text: str) -> None:
-            seen.append(text)
-            server.let_go()
-
-        response = await provider.complete(ask(stream=True), show)
-        await provider.close()
-    assert len(seen) == 6
-    assert response.content == REPLY
-
-
 @pytest.mark.parametrize(("mode", "content"), [("refusal", "I can't."), ("bare", "bare")])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_sparse_answers(mode: str, content: str, stream: bool) -> None:
@@ -209,23 +161,6 @@ async def test_odd_usage_counts_as_none(usage: Any) -> None:
 # ── connections ──
 
 
-async def test_connections_are_used_again() -> None:
-    """Whole, streamed and refused calls leave the connection open; `close` closes it, and a later call opens a new one."""
-    with WireServer("ok", "ok", "429", "ok", "ok") as server:
-        provider = provider_of(server)
-        await provider.complete(ask())
-        await provider.complete(ask(stream=True))
-        with pytest.raises(RateLimitError):
-            await provider.complete(ask())
-        await provider.complete(ask(stream=True))
-        assert server.connections == 1
-        await provider.close()
-        await provider.complete(ask())
-        assert server.connections == 2
-        await provider.close()
-        await provider.close()
-
-
 async def test_a_stream_that_never_ends_after_done_is_finished() -> None:
     """`[DONE]` is the end, whether or not the server closes the body."""
     with WireServer("lingering") as server:
@@ -243,19 +178,6 @@ async def test_many_calls_at_once() -> None:
             server.let_go()
         await provider.close()
     assert server.connections == 150
-
-
-@pytest.mark.parametrize("mode", ["slow", "slow-body", "slow-stream"])
-async def test_a_cancelled_call_leaves_nothing_open(mode: str) -> None:
-    """Cancelling while the server is silent ends the call at once, and the provider works on."""
-    with WireServer(mode, "ok") as server:
-        provider = provider_of(server)
-        async with anyio.create_task_group() as group:
-            group.start_soon(provider.complete, ask(stream=mode == "slow-stream"))
-            await anyio.to_thread.run_sync(server.wait_for, 1)
-            group.cancel_scope.cancel()
-        assert (await provider.complete(ask())).content == REPLY
-        await provider.close()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -400,15 +322,6 @@ async def test_the_time_limits_are_the_documented_ones() -> None:
         "generic_openai": 60,
         "mock": 60,
     }
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("mode", ["huge", "bomb"])
-async def test_an_answer_without_end_is_not_read(mode: str, stream: bool) -> None:
-    """Bytes count after decompression."""
-    error = await failure(mode, stream=stream, max_bytes=1_000_000)
-    assert str(error) == "Provider 'openai': the answer is larger than 1000000 bytes"
-    assert error.permanent
 
 
 async def test_a_huge_error_page_is_cut() -> None:

@@ -1,4 +1,4 @@
-"""What holds for Anthropic's and Google's clients alike, against strict servers on loopback: whole and streamed replies, and what goes wrong."""
+"""What holds for several vendors' clients alike, above all Anthropic's and Google's: replies, and what goes wrong."""
 
 from __future__ import annotations
 
@@ -11,28 +11,14 @@ import pytest
 
 from agentloom.errors import ProviderError, RateLimitError
 from agentloom.providers.gateway import ProviderGateway
-from tests.providers.vendors import CLAUDE, GEMINI, Vendor
+from tests.providers.vendors import CLAUDE, GEMINI, GPT, LLAMA, SHORT, Vendor, streamed
 from tests.wire.formats import KEY, Call, Say
 from tests.wire.server import MODES, REPLY, WireServer, body_of, events_of
 
 pytestmark = pytest.mark.anyio
 
-SHORT = 0.2
-"""Seconds that calls may take where the server is silent on purpose."""
-
 both = pytest.mark.parametrize("vendor", [CLAUDE, GEMINI], ids=lambda vendor: vendor.name)
-streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-
-
-async def failure(
-    vendor: Vendor, mode: Any, *, stream: bool, seen: list[str] | None = None, **more: Any
-) -> ProviderError:
-    with vendor.serve(mode) as server, pytest.raises(ProviderError) as caught:
-        await vendor.call(server, vendor.ask(stream=stream), seen, **more)
-    assert caught.value.provider == vendor.name
-    assert str(caught.value).startswith(f"Provider '{vendor.name}': ")
-    assert KEY not in str(caught.value)
-    return caught.value
+every = pytest.mark.parametrize("vendor", [CLAUDE, GEMINI, GPT, LLAMA], ids=lambda vendor: vendor.name)
 
 
 @both
@@ -58,7 +44,7 @@ async def test_an_answer_is_read_however_it_arrives(vendor: Vendor, mode: str, s
         assert (seen, response.time_to_first_token_ms) == ([], None)
 
 
-@both
+@every
 async def test_the_first_words_arrive_before_the_last_are_sent(vendor: Vendor) -> None:
     """A stream is not collected: the server holds the rest back until the first piece was seen."""
     seen: list[str] = []
@@ -74,9 +60,9 @@ async def test_the_first_words_arrive_before_the_last_are_sent(vendor: Vendor) -
     assert (response.content, len(seen)) == (REPLY, 6)
 
 
-@both
+@every
 async def test_connections_are_used_again(vendor: Vendor) -> None:
-    """Whole, streamed and refused calls leave the connection open."""
+    """Whole, streamed and refused calls leave the connection open; `close` closes it, and a later call opens a new one."""
     with vendor.serve("ok", "ok", "429", "ok", "ok") as server:
         provider = vendor.provider(server)
         await provider.complete(vendor.ask())
@@ -84,8 +70,11 @@ async def test_connections_are_used_again(vendor: Vendor) -> None:
         with pytest.raises(RateLimitError):
             await provider.complete(vendor.ask())
         await provider.complete(vendor.ask(stream=True))
-        await provider.complete(vendor.ask())
         assert server.connections == 1
+        await provider.close()
+        await provider.complete(vendor.ask())
+        assert server.connections == 2
+        await provider.close()
         await provider.close()
 
 
@@ -96,7 +85,7 @@ async def test_a_stream_that_never_ends_after_its_last_event_is_finished(vendor:
         assert (await vendor.call(server, vendor.ask(stream=True), timeout=SHORT)).content == REPLY
 
 
-@both
+@every
 @pytest.mark.parametrize("mode", ["slow", "slow-body", "slow-stream"])
 async def test_a_cancelled_call_leaves_nothing_open(vendor: Vendor, mode: str) -> None:
     """Cancelling while the server is silent ends the call at once, and the provider works on."""
@@ -119,7 +108,7 @@ async def test_a_cancelled_call_leaves_nothing_open(vendor: Vendor, mode: str) -
 async def test_every_status_is_handed_on(vendor: Vendor, status: str, stream: bool) -> None:
     """GW-7: the status and the server's own words; GW-1 decides what it means."""
     seen: list[str] = []
-    error = await failure(vendor, status, stream=stream, seen=seen)
+    error = await vendor.failure(status, stream=stream, seen=seen)
     assert str(error) == f"Provider '{vendor.name}': API error {status}: refused with {status}"
     assert (error.status_code, error.retry_after, error.permanent, seen) == (int(status), None, False, [])
     assert isinstance(error, RateLimitError) == (status == "429")
@@ -131,7 +120,7 @@ async def test_every_status_is_handed_on(vendor: Vendor, status: str, stream: bo
 )
 async def test_retry_after(vendor: Vendor, mode: str, seconds: float | None) -> None:
     """GW-5: seconds or a date."""
-    assert (await failure(vendor, mode, stream=False)).retry_after == seconds
+    assert (await vendor.failure(mode, stream=False)).retry_after == seconds
 
 
 @both
@@ -164,7 +153,7 @@ async def test_a_broken_answer_has_no_status_and_may_be_tried_again(
     vendor: Vendor, mode: Any, stream: bool, words: str
 ) -> None:
     """GW-1: a stream cut in the middle of a character or of an event is a clear, transient failure, as everything that is no status."""
-    error = await failure(vendor, mode, stream=stream)
+    error = await vendor.failure(mode, stream=stream)
     assert words in str(error)
     assert (error.status_code, error.retry_after, error.permanent) == (None, None, False)
     assert "\n" not in str(error)
@@ -175,17 +164,17 @@ async def test_a_broken_answer_has_no_status_and_may_be_tried_again(
 @pytest.mark.parametrize(("mode", "stream"), [("slow", False), ("slow", True), ("slow-stream", True), ("drip", True)])
 async def test_silence_has_an_end(vendor: Vendor, mode: str, stream: bool) -> None:
     """PR-6: a timeout has no status."""
-    error = await failure(vendor, mode, stream=stream, timeout=SHORT)
+    error = await vendor.failure(mode, stream=stream, timeout=SHORT)
     assert str(error).endswith(" within 0.2 s")
     assert (error.status_code, error.permanent) == (None, False)
 
 
-@both
+@every
 @streamed
 @pytest.mark.parametrize("mode", ["huge", "bomb"])
 async def test_an_answer_without_end_is_not_read(vendor: Vendor, mode: str, stream: bool) -> None:
-    """Bytes count after decompression."""
-    error = await failure(vendor, mode, stream=stream, max_bytes=1_000_000)
+    """Bytes count after decompression; also in a single line that never ends."""
+    error = await vendor.failure(mode, stream=stream, max_bytes=1_000_000)
     assert str(error) == f"Provider '{vendor.name}': the answer is larger than 1000000 bytes"
     assert error.permanent
 
@@ -257,7 +246,7 @@ async def test_a_key_travels_in_a_header_only(vendor: Vendor, caplog: pytest.Log
 async def test_a_key_that_the_server_repeats_is_cut_out(vendor: Vendor, stream: bool) -> None:
     """Keys appear in no error."""
     body = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}."}})
-    error = await failure(vendor, body_of(body, 401), stream=stream)
+    error = await vendor.failure(body_of(body, 401), stream=stream)
     assert str(error).endswith("API error 401: Incorrect API key provided: <secret>.")
 
 
