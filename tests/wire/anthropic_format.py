@@ -13,9 +13,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tests.wire.formats import Received, Refused, Say, check_base64, check_fields, json_body, pieces_of, words_in
-
-Known = Mapping[str, type | tuple[type, ...]]
+from tests.wire.formats import Known, Received, Refused, Say, check_base64, check_fields, json_body, pieces_of, words_in
 
 
 class Model(NamedTuple):

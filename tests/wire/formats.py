@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 REPLY = "Grüße 👋 from the wire.\nSecond line, “quoted”."
 KEY = "sk-test-0123456789abcdef"
+Known = Mapping[str, type | tuple[type, ...]]
+"""The fields that an object may have, and the types of each."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,7 @@ def json_body(received: Received) -> dict[str, Any]:
     return body
 
 
-def check_fields(
-    value: Any, known: Mapping[str, type | tuple[type, ...]], needed: tuple[str, ...], where: str
-) -> dict[str, Any]:
+def check_fields(value: Any, known: Known, needed: tuple[str, ...], where: str) -> dict[str, Any]:
     """Return an object whose fields are all known, of the right type, and none missing. Raises ``Refused``."""
     if not isinstance(value, dict):
         raise Refused(400, f"Invalid type for '{where}': expected an object")

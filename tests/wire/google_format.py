@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
 from tests.wire.formats import (
+    Known,
     Received,
     Refused,
     Say,
@@ -25,7 +25,6 @@ from tests.wire.formats import (
     words_in,
 )
 
-Known = Mapping[str, type | tuple[type, ...]]
 NUMBER = (int, float)
 BODY_FIELDS: Known = {
     "contents": list,

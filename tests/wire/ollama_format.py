@@ -7,11 +7,11 @@ over fields that it doesn't know; this one refuses them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tests.wire.formats import (
+    Known,
     Received,
     Refused,
     Say,
@@ -23,7 +23,6 @@ from tests.wire.formats import (
     words_in,
 )
 
-Known = Mapping[str, type | tuple[type, ...]]
 CHAT_FIELDS: Known = {
     "model": str,
     "messages": list,

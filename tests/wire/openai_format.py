@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.wire.formats import (
+    Known,
     Received,
     Refused,
     Say,
@@ -25,7 +26,7 @@ from tests.wire.formats import (
     words_in,
 )
 
-BODY_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+BODY_FIELDS: Known = {
     "model": str,
     "messages": list,
     "temperature": (int, float),
@@ -39,7 +40,7 @@ BODY_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "response_format": dict,
     "reasoning_effort": str,
 }
-EMBEDDING_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+EMBEDDING_FIELDS: Known = {
     "model": str,
     "input": (str, list),
     "dimensions": int,
