@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from agentloom.cli.app import app
+from tests.wire.server import KEY, WireServer
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -96,3 +97,25 @@ def start() -> Any:
         for stream in (child.stdin, child.stdout, child.stderr):
             if stream is not None:
                 stream.close()
+
+
+@pytest.fixture
+def server() -> Iterator[WireServer]:
+    """A model on loopback."""
+    with WireServer() as found:
+        yield found
+
+
+def served_by(server: WireServer) -> dict[str, str]:
+    """Return the environment in which OpenAI is that server."""
+    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+
+
+def break_off(start: Any, folder: Path, server: WireServer, calls: int, number: int, *arguments: str) -> int:
+    """Start the program, send it a signal once so many calls have come, and return its exit code; whatever the server holds back goes."""
+    child = start(*arguments, cwd=folder, env=served_by(server))
+    server.wait_for(calls)
+    child.send_signal(number)
+    code: int = child.wait()
+    server.let_go()
+    return code

@@ -68,6 +68,15 @@ def in_a_namespace(folder: Path, command: str, script: str) -> Told:
     return Told(folder, done)
 
 
+def refused(folder: Path, spoiled: str, why: str) -> None:
+    """Hold a run to it that nothing of it begins where the folder of its checkpoints has been spoiled."""
+    told = in_a_namespace(folder, "echo b >> done", f"{spoiled}\nloom run run flow.yaml {KEPT}\n")
+    assert told.code("run") == 1
+    assert f"error: the run can't be kept: {why}" in told.err("run")
+    assert (folder / "run.out").read_text() == ""
+    assert not (folder / "done").exists()
+
+
 def test_a_disk_that_fills_up(tmp_path: Path) -> None:
     """The run ends with a clear word and its result so far; with room again it goes on after what was written down."""
     told = in_a_namespace(
@@ -98,34 +107,13 @@ def test_a_disk_that_fills_up(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
     """Nothing is run, and nothing paid, that could not be kept."""
-    told = in_a_namespace(
-        tmp_path,
-        "echo b >> done",
-        f"""
-        mount -t tmpfs -o size=64k none kept
-        cat /dev/zero > kept/zeros 2>/dev/null || true
-        loom run run flow.yaml {KEPT}
-        """,
-    )
-    assert told.code("run") == 1
-    assert "error: the run can't be kept: No space left on device" in told.err("run")
-    assert not (tmp_path / "done").exists()
+    full = "mount -t tmpfs -o size=64k none kept; cat /dev/zero > kept/zeros 2>/dev/null || true"
+    refused(tmp_path, full, "No space left on device")
 
 
 def test_a_folder_that_is_read_only(tmp_path: Path) -> None:
     """Nothing is run that could not be kept."""
-    told = in_a_namespace(
-        tmp_path,
-        "echo b >> done",
-        f"""
-        mount -t tmpfs -o ro none kept
-        loom run run flow.yaml {KEPT}
-        """,
-    )
-    assert told.code("run") == 1
-    assert "error: the run can't be kept: Read-only file system" in told.err("run")
-    assert (tmp_path / "run.out").read_text() == ""
-    assert not (tmp_path / "done").exists()
+    refused(tmp_path, "mount -t tmpfs -o ro none kept", "Read-only file system")
 
 
 def test_a_folder_that_becomes_read_only(tmp_path: Path) -> None:

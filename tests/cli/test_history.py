@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Call
-from tests.wire.server import KEY, WireServer, ok
+from tests.cli.conftest import Call, break_off
+from tests.wire.server import WireServer, ok
 
 FLOW = """\
 name: tea
@@ -103,13 +103,7 @@ def test_a_run_that_is_stopped_leaves_a_record(folder: Path, start: Any) -> None
     """Ctrl-C: cancelled, with what was spent."""
     (folder / "flow.loom.yaml").write_text(FLOW.replace("provider: mock", "provider: openai"))
     with WireServer(ok, lambda exchange: exchange.held()) as server:
-        child = start(
-            "run", "flow.loom.yaml", cwd=folder, env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url},
-        )  # fmt: skip
-        server.wait_for(2)
-        child.send_signal(signal.SIGINT)
-        assert child.wait() == 130
-        server.let_go()
+        assert break_off(start, folder, server, 2, signal.SIGINT, "run", "flow.loom.yaml") == 130
     (found,) = records(folder / "agentloom_runs")
     assert (found["status"], found["providers_used"]) == ("cancelled", ["openai/gpt-4o-mini-2024-07-18"])
     assert found["total_cost_usd"] > 0
@@ -123,14 +117,8 @@ def test_a_resume_that_is_stopped_counts_what_went_before(folder: Path, call: Ca
     call("run", "flow.loom.yaml", "--checkpoint")
     (before,) = records(folder / "agentloom_runs")
     with WireServer(lambda exchange: exchange.held()) as server:
-        child = start(
-            "resume", "latest", "--approve", "--provider", "openai", cwd=folder,
-            env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url},
-        )  # fmt: skip
-        server.wait_for(1)
-        child.send_signal(signal.SIGINT)
-        assert child.wait() == 130
-        server.let_go()
+        again = ("resume", "latest", "--approve", "--provider", "openai")
+        assert break_off(start, folder, server, 1, signal.SIGINT, *again) == 130
     (after,) = records(folder / "agentloom_runs")
     assert (before["status"], after["status"]) == ("paused", "cancelled")
     assert after["total_cost_usd"] == before["total_cost_usd"] == 0.25

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Call, Done
-from tests.wire.server import KEY, WireServer
+from tests.cli.conftest import Call, Done, served_by
+from tests.wire.server import WireServer
 
 FLOW = """\
 name: tea
@@ -24,19 +23,12 @@ steps:
 """
 
 
-@pytest.fixture
-def server() -> Iterator[WireServer]:
-    """A model on loopback."""
-    with WireServer() as found:
-        yield found
-
-
 class Project:
     """A workflow and its recording."""
 
     def __init__(self, folder: Path, call: Call, server: WireServer) -> None:
         self.folder, self._call, self.server = folder, call, server
-        self.env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+        self.env = served_by(server)
         (folder / "note.txt").write_text("x")
         self.write(FLOW)
         assert self.call("run", "--record", str(self.recording), "--record-tools").code == 0

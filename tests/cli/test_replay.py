@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
 from agentloom.providers.hashes import digest
-from tests.cli.conftest import ROOT, Done, environment
+from tests.cli.conftest import ROOT, Done, break_off, environment, served_by
 from tests.cli.conftest import Call as Call_
 from tests.wire.files import FileServer, file
 from tests.wire.formats import Call, Say
@@ -53,13 +54,6 @@ def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[WireServer]:
-    """A model on loopback."""
-    with WireServer() as found:
-        yield found
-
-
-@pytest.fixture
 def recorded(server: WireServer, tmp_path: Path, call: Call_) -> Any:
     """Return a function that writes a workflow and records a run of it into `r.json`."""
 
@@ -68,7 +62,7 @@ def recorded(server: WireServer, tmp_path: Path, call: Call_) -> Any:
         (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
         return call(
             "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"), *arguments,
-            OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url,
+            **served_by(server),
         )  # fmt: skip
 
     return record
@@ -124,7 +118,7 @@ def test_every_example_replays_byte_for_byte(
     mode = answering_as(json.loads((tmp_path / "mock.json").read_text()))
     how = ("--json", "--record", str(tmp_path / "r.json"), "--record-tools", *(["--stream"] if stream else []))
     with WireServer(mode) as server:
-        first = call("run", str(path), "-p", "openai", *how, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url)
+        first = call("run", str(path), "-p", "openai", *how, **served_by(server))
     assert first.code == 0, first.err
     assert server.requests
     request.getfixturevalue("no_way_out")
@@ -343,14 +337,7 @@ def test_a_run_that_is_killed_has_recorded_what_it_had(tmp_path: Path, start: An
     """RP-5: written after each call; the first reply is there although the second never came."""
     server.modes = [ok, lambda exchange: exchange.held()]
     (tmp_path / "flow.loom.yaml").write_text(FLOW, encoding="utf-8")
-    child = start(
-        "run", "flow.loom.yaml", "--record", "r.json", cwd=tmp_path,
-        env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url},
-    )  # fmt: skip
-    server.wait_for(2)
-    child.kill()
-    child.wait()
-    server.let_go()
+    break_off(start, tmp_path, server, 2, signal.SIGKILL, "run", "flow.loom.yaml", "--record", "r.json")
     held = json.loads((tmp_path / "r.json").read_text())
     assert list(held) == ["_version", "draft"]
 
@@ -416,7 +403,7 @@ def test_case_a_tool_loop_takes_the_same_turns(
     with WireServer(says=SAYS) as server:
         first = call(
             "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"), "--record-tools", *how,
-            OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url, GENERIC_OPENAI_BASE_URL=server.url, GENERIC_OPENAI_API_KEY=KEY,
+            **served_by(server), GENERIC_OPENAI_BASE_URL=server.url, GENERIC_OPENAI_API_KEY=KEY,
         )  # fmt: skip
     assert first.code == 0, first.err
     held = json.loads((tmp_path / "r.json").read_text())
@@ -459,7 +446,7 @@ steps:
     with WireServer(says=says) as server:
         first = call(
             "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"), "--record-tools",
-            OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url,
+            **served_by(server),
         )  # fmt: skip
     assert first.code == 0, first.err
     text = (tmp_path / "r.json").read_text()
@@ -486,7 +473,7 @@ def test_downloads_are_not_made_again(tmp_path: Path, call: Call_, request: pyte
         (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
         first = call(
             "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"),
-            OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url,
+            **served_by(server),
         )  # fmt: skip
     assert first.code == 0, first.err
     assert "t0psecret" not in (tmp_path / "r.json").read_text()
@@ -506,7 +493,7 @@ def test_no_webhook_is_sent(tmp_path: Path, call: Call_, server: WireServer) -> 
     (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
     first = call(
         "run", str(tmp_path / "flow.loom.yaml"), "--json", "--record", str(tmp_path / "r.json"),
-        OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url,
+        **served_by(server),
     )  # fmt: skip
     assert json.loads(first.out)["status"] == "paused"
     before = len(server.requests)
@@ -523,7 +510,7 @@ def test_a_run_that_paused_is_recorded_to_its_end(
     text = FLOW + "  - {id: gate, type: approval_gate, depends_on: [check]}\n"
     text += "  - {id: end, type: llm_call, depends_on: [gate], prompt: 'Bye {state.verdict}', output: bye}\n"
     (tmp_path / "flow.loom.yaml").write_text(text, encoding="utf-8")
-    env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+    env = served_by(server)
     call("run", "flow.loom.yaml", "--checkpoint", "--run-id", "one", "--record", "r.json", **env)
     server.reply = "the end"
     first = call("resume", "one", "--approve", "--json", "--record", "r.json", **env)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Call
-from tests.wire.server import KEY, WireServer, ok
+from tests.cli.conftest import Call, break_off
+from tests.wire.server import WireServer, ok
 
 FLOW = """\
 name: tea
@@ -99,14 +100,7 @@ def test_a_run_that_was_killed(folder: Path, call: Call, start: Any) -> None:
     flow = FLOW.replace("provider: mock", "provider: openai")
     (folder / "flow.loom.yaml").write_text(flow, encoding="utf-8")
     with WireServer(ok, lambda exchange: exchange.held()) as server:
-        child = start(
-            "run", "flow.loom.yaml", "--checkpoint", cwd=folder,
-            env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url},
-        )  # fmt: skip
-        server.wait_for(2)
-        child.kill()
-        child.wait()
-        server.let_go()
+        break_off(start, folder, server, 2, signal.SIGKILL, "run", "flow.loom.yaml", "--checkpoint")
     run = shown(call, "latest")
     assert run["status"] == "interrupted"
     assert {name: step["status"] for name, step in steps(run).items()} == {
