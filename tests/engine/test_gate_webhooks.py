@@ -17,8 +17,8 @@ from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent, StepFinished
 from agentloom.core.keeping import load_run
 from agentloom.core.results import WorkflowResult
-from tests.engine.test_keeping import gateway_for
-from tests.engine.test_keeping import run as keep_run
+from tests.engine.kept import gateway_for
+from tests.engine.kept import run as keep_run
 from tests.engine.world import Script, ask, flow, play, sub
 
 INTERNAL = {"sandbox": {"allow_internal_webhook_targets": True}}

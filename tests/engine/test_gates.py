@@ -15,7 +15,7 @@ from agentloom.core.loader import load_data
 from agentloom.core.results import WorkflowResult
 from agentloom.durable.journal import Journal
 from agentloom.errors import ProviderError
-from tests.engine.test_keeping import asked, gateway_for, run
+from tests.engine.kept import asked, gateway_for, run
 from tests.engine.virtual import run_virtual
 from tests.engine.world import Script, ask, flow, route, sub
 

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import stat
-from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,74 +16,14 @@ from agentloom.checkpointing import CheckpointData, FileCheckpointer
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.keeping import journal_of, load_run
 from agentloom.core.loader import load_data
-from agentloom.core.results import WorkflowResult
 from agentloom.durable.journal import Journal, RunIsBusy, read_journal
 from agentloom.durable.recorded import Spend
 from agentloom.errors import CheckpointSchemaError, ProviderError, UsageError
-from agentloom.providers.base import Request, Response, Usage
-from agentloom.providers.gateway import ProviderGateway
+from agentloom.providers.base import Request
+from tests.engine.kept import NO, Killed, asked, gateway_for, kill, resume, run
 from tests.engine.virtual import run_virtual
 from tests.engine.world import Script, ask, flow, route, sub
 
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing catches it, nothing is tidied up."""
-
-
-def kill(run_of: Callable[[], Awaitable[Any]]) -> None:
-    """Run until the process is killed."""
-    try:
-        run_virtual(run_of)
-    except Killed:
-        return
-    except BaseExceptionGroup as group:
-        if group.split(Killed)[1] is None:
-            return
-        raise
-    pytest.fail("nothing was killed")
-
-
-def gateway_for(provider: Script) -> ProviderGateway:
-    gateway = ProviderGateway()
-    gateway.register(provider, max_rpm=None, max_tpm=None, circuit_fail_threshold=10**9)
-    return gateway
-
-
-async def run(
-    store: FileCheckpointer, data: Mapping[str, Any], answers: Mapping[str, Any] | None = None, **options: Any
-) -> tuple[WorkflowResult, Script]:
-    """Run a workflow from its beginning, kept under the id `r`."""
-    provider = Script(answers)
-    engine = WorkflowEngine(load_data(data), gateway_for(provider), checkpointer=store, run_id="r", **options)
-    return await engine.run(), provider
-
-
-async def resume(
-    store: FileCheckpointer,
-    answers: Mapping[str, Any] | None = None,
-    state: Mapping[str, Any] | None = None,
-    **changes: Any,
-) -> tuple[WorkflowResult, Script]:
-    """Go on with the run `r`; ``changes`` go into its `config`."""
-    provider = Script(answers)
-    saved = load_run(store, "r")
-    saved.workflow_definition["config"].update(changes)
-    engine = await WorkflowEngine.from_checkpoint(saved, store, provider_gateway=gateway_for(provider))
-    return await engine.run(state), provider
-
-
-def asked(provider: Script) -> list[str]:
-    return [request.step_id for request in provider.requests]
-
-
-def priced(price: float) -> Any:
-    async def reply(request: Request, on_delta: object) -> Response:
-        return Response(f"from {request.step_id}", "m", "mock", Usage(1, 1, 2), price)
-
-    return reply
-
-
-NO = ProviderError("no", status_code=400)
 CHAIN = flow(ask("a", output="x"), ask("b", "a", prompt="b {state.x}", output="y"), ask("c", "b"), state={"n": 1})
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
-import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +14,23 @@ import pytest
 from agentloom.checkpointing import CheckpointData, FileCheckpointer
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.keeping import journal_of, load_run, redacted_in
-from agentloom.core.results import WorkflowResult
 from agentloom.errors import CheckpointSchemaError
 from agentloom.providers.base import Request, Response, Usage
-from tests.engine.test_keeping import NO, Killed, asked, gateway_for, kill, priced, resume, run
+from tests.engine.kept import (
+    NO,
+    Killed,
+    asked,
+    die,
+    ended,
+    gateway_for,
+    kill,
+    leave,
+    locked_for,
+    priced,
+    resume,
+    resumed,
+    run,
+)
 from tests.engine.virtual import run_virtual
 from tests.engine.world import Script, ask, flow, route, sub, use
 from tests.engine.world import run as world_run
@@ -29,18 +39,6 @@ from tests.engine.world import run as world_run
 @pytest.fixture
 def store(tmp_path: Path) -> FileCheckpointer:
     return FileCheckpointer(tmp_path / "kept")
-
-
-async def die(request: Request, on_delta: object) -> str:
-    raise Killed
-
-
-def ended(data: Mapping[str, Any], store: FileCheckpointer, answers: Mapping[str, Any]) -> WorkflowResult:
-    return run_virtual(lambda: run(store, data, answers))[0]
-
-
-def resumed(store: FileCheckpointer, *args: Any, **changes: Any) -> tuple[WorkflowResult, Script]:
-    return run_virtual(lambda: resume(store, *args, **changes))
 
 
 # --- secrets
@@ -55,10 +53,7 @@ TOKEN = flow(
 @pytest.mark.parametrize("how", ["failed", "killed"])
 def test_a_secret_that_a_step_gave_is_put_back(store: FileCheckpointer, how: str) -> None:
     """RD-4: also where the journal holds it, and under `steps`."""
-    if how == "failed":
-        ended(TOKEN, store, {"a": "sesame", "b": NO})
-    else:
-        kill(lambda: run(store, TOKEN, {"a": "sesame", "b": die}))
+    leave(store, TOKEN, how, "b", {"a": "sesame"})
     result, provider = resumed(store, {}, {"token": "sesame"})
     assert result.status == "success"
     assert provider.prompts() == {"b": "b sesame sesame"}
@@ -70,10 +65,7 @@ TALK = flow(ask("a", conversation="chat"), ask("b", "a", conversation="chat"), s
 @pytest.mark.parametrize("how", ["failed", "killed"])
 def test_a_secret_conversation_is_put_back_whole(store: FileCheckpointer, how: str) -> None:
     """RD-4: whatever was given counts, though it has other keys and fewer turns; nothing of it is asked for again."""
-    if how == "failed":
-        ended(TALK, store, {"a": "hush", "b": NO})
-    else:
-        kill(lambda: run(store, TALK, {"a": "hush", "b": die}))
+    leave(store, TALK, how, "b", {"a": "hush"})
     given = {"chat": {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "hush"}]}}
     assert [name for name in redacted_in(store, load_run(store, "r"), given) if name.startswith("chat")] == []
     result, provider = resumed(store, {}, given)
@@ -84,10 +76,7 @@ def test_a_secret_conversation_is_put_back_whole(store: FileCheckpointer, how: s
 @pytest.mark.parametrize("how", ["failed", "killed"])
 def test_a_secret_conversation_that_is_not_given_again_says_so(store: FileCheckpointer, how: str) -> None:
     """RD-4: no talk of a `token_budget` that nobody has written."""
-    if how == "failed":
-        ended(TALK, store, {"a": "hush", "b": NO})
-    else:
-        kill(lambda: run(store, TALK, {"a": "hush", "b": die}))
+    leave(store, TALK, how, "b", {"a": "hush"})
     result, provider = resumed(store, {})
     assert provider.requests == []
     assert result.step_results["b"].error == "conversation `chat` is redacted; give it again with `--state`"
@@ -108,10 +97,7 @@ def test_a_routers_decision_is_known_although_it_is_secret(store: FileCheckpoint
     """Or no branch would be taken, and the run would end well without having done anything."""
     way = {**route("r", x="True", default="y"), "output": "choice"}
     data = flow(way, ask("x", "r"), ask("y", "r"), ask("z", "x"), state_schema={"choice": {"redact": True}})
-    if how == "failed":
-        ended(data, store, {"x": NO})
-    else:
-        kill(lambda: run(store, data, {"x": die}))
+    leave(store, data, how, "x")
     result, provider = resumed(store)
     assert result.status == "success"
     assert asked(provider) == ["x", "z"]
@@ -367,14 +353,8 @@ def test_an_attempt_that_was_cut_off_has_the_same_key_again(store: FileCheckpoin
 def test_whoever_lists_the_runs_keeps_nobody_from_going_on(store: FileCheckpointer) -> None:
     """To tell whether a run is under way its lock is taken for a moment; others try again."""
     kill(lambda: run(store, flow(ask("a"), ask("b", "a")), {"b": die}))
-    handle = os.open(journal_of(store, "r"), os.O_RDWR)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    timer = threading.Timer(0.01, os.close, [handle])
-    timer.start()
-    try:
+    with locked_for(store, 0.01):
         assert resumed(store)[0].status == "success"
-    finally:
-        timer.join()
 
 
 def test_a_child_that_is_done_keeps_its_result_though_it_crossed_the_limit(store: FileCheckpointer) -> None:

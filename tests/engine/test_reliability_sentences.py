@@ -14,8 +14,8 @@ from agentloom.errors import InvalidWorkflow, ProviderError
 from agentloom.providers.base import Request
 from agentloom.providers.breaker import State
 from agentloom.providers.gateway import ProviderGateway
-from tests.engine.test_keeping import NO, Killed, kill, resume
-from tests.engine.test_keeping import run as keep
+from tests.engine.kept import NO, die, kill, resume
+from tests.engine.kept import run as keep
 from tests.engine.virtual import run_virtual
 from tests.engine.world import FAIL, Script, ask, flow, route, run, sub
 
@@ -25,10 +25,6 @@ BUSY = ProviderError("busy", provider="mock", status_code=503)
 @pytest.fixture
 def store(tmp_path: Path) -> FileCheckpointer:
     return FileCheckpointer(tmp_path / "kept")
-
-
-async def die(request: Request, on_delta: object) -> str:
-    raise Killed
 
 
 async def forever(request: Request, on_delta: object) -> str:
@@ -106,7 +102,7 @@ def test_a_resumed_run_starts_with_closed_circuits(store: FileCheckpointer) -> N
 
     async def main() -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tests.engine.test_keeping.gateway_for", protected)
+            patch.setattr("tests.engine.kept.gateway_for", protected)
             await keep(store, flow(ask("a", retry={"max_retries": 6, "backoff_base": 1, "jitter": False})), {"a": down})
             assert len(asked) == 5, "the last two attempts met an open circuit"
             assert gateways[0].state_of("mock") is State.OPEN

@@ -21,7 +21,7 @@ from agentloom.core.keeping import load_run
 from agentloom.core.results import WorkflowResult
 from agentloom.errors import ProviderError
 from agentloom.providers.base import Request, Response, Usage
-from tests.engine.test_keeping import Killed, resume, run
+from tests.engine.kept import Killed, resume, run
 from tests.engine.virtual import run_virtual
 from tests.engine.world import ask, flow, route, sub
 

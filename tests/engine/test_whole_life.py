@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,20 @@ from agentloom.durable.journal import RunIsBusy
 from agentloom.errors import ProviderError, StepError
 from agentloom.providers.base import Request, Response, Usage
 from agentloom.steps import table
-from tests.engine.test_keeping import NO, Killed, asked, gateway_for, kill, priced, resume, run
+from tests.engine.kept import (
+    NO,
+    Killed,
+    asked,
+    die,
+    gateway_for,
+    kill,
+    leave,
+    locked_for,
+    priced,
+    resume,
+    resumed,
+    run,
+)
 from tests.engine.virtual import run_virtual
 from tests.engine.world import Script, ask, flow, sub
 from tests.engine.world import run as world_run
@@ -34,14 +45,6 @@ from tests.engine.world import run as world_run
 @pytest.fixture
 def store(tmp_path: Path) -> FileCheckpointer:
     return FileCheckpointer(tmp_path / "kept")
-
-
-async def die(request: Request, on_delta: object) -> str:
-    raise Killed
-
-
-def resumed(store: FileCheckpointer, *args: Any, **changes: Any) -> tuple[Any, Script]:
-    return run_virtual(lambda: resume(store, *args, **changes))
 
 
 class Loop:
@@ -210,10 +213,7 @@ async def go_on(store: FileCheckpointer, data: Any, answers: Mapping[str, Any] |
 @pytest.mark.parametrize("first", ["ended", "killed"])
 def test_a_journal_that_another_resume_left_is_not_overwritten(store: FileCheckpointer, first: str) -> None:
     """Two resumes read the run; one works and is killed, then the other begins: it must not lose the first one's work."""
-    if first == "ended":
-        run_virtual(lambda: run(store, CHAIN, {"b": NO}))
-    else:
-        kill(lambda: run(store, CHAIN, {"b": die}))
+    leave(store, CHAIN, first, "b")
     one, two = load_run(store, "r"), load_run(store, "r")
     kill(lambda: go_on(store, one, {"d": die}))
     left = journal_of(store, "r").read_bytes()
@@ -227,10 +227,7 @@ def test_a_journal_that_another_resume_left_is_not_overwritten(store: FileCheckp
 @pytest.mark.parametrize("first", ["ended", "killed"])
 def test_a_run_that_went_further_meanwhile_is_left_alone(store: FileCheckpointer, first: str) -> None:
     """One has read the run long ago; since then it ended, was resumed again, and killed in that life."""
-    if first == "ended":
-        run_virtual(lambda: run(store, CHAIN, {"b": NO}))
-    else:
-        kill(lambda: run(store, CHAIN, {"b": die}))
+    leave(store, CHAIN, first, "b")
     stale = load_run(store, "r")
     resumed(store, {"c": NO})
     kill(lambda: resume(store, {"d": die}))
@@ -346,14 +343,8 @@ def test_who_was_just_started_by_a_run_that_was_killed_holds_nobody_up(store: Fi
     gone.wait()
     first, *rest = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(json.dumps({**json.loads(first), "pid": gone.pid}).encode() + b"\n" + b"".join(rest))
-    handle = os.open(path, os.O_RDWR)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    timer = threading.Timer(0.3, os.close, [handle])
-    timer.start()
-    try:
+    with locked_for(store, 0.3):
         assert resumed(store)[0].status == "success"
-    finally:
-        timer.join()
 
 
 def test_unfinished_files_of_killed_processes_are_cleared_away(store: FileCheckpointer) -> None:
