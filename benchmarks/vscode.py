@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.generate import many_steps  # noqa: E402
 from benchmarks.machine import described  # noqa: E402
+from tests.editors.checkout import with_vscode  # noqa: E402
 
 LINES = 700
 ROUNDS = int(os.environ.get("ROUNDS", "30"))
@@ -30,19 +31,8 @@ def main() -> int:
         folder = Path(scratch)
         workflow = folder / "measured.loom.yaml"
         workflow.write_text(many_steps(LINES), encoding="utf-8")
-        program = folder / "bin" / "agentloom"
-        program.parent.mkdir()
-        path = f"{ROOT}{os.pathsep}{ROOT / 'lsp'}"
-        program.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" -m agentloom "$@"\n')
-        program.chmod(0o755)
-        environment = {
-            **os.environ,
-            "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
-            "VSCODE_INSTALL": str(ROOT / ".cache" / "vscode"),
-            "VSCODE_EXTENSION": str(ROOT / "editors" / "vscode" / "agentloom.vsix"),
-        }
         command = ["node", str(ROOT / "benchmarks" / "vscode.cjs"), str(workflow), str(ROUNDS)]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=True)
+        done = subprocess.run(command, env=with_vscode(folder), stdout=subprocess.PIPE, encoding="utf-8", check=True)
     found: dict[str, list[float]] = json.loads(done.stdout)
     print(described())
     for name, values in found.items():

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.editors.checkout import put_program
 
 
 def missing(what: str) -> NoReturn:
@@ -28,10 +28,7 @@ def missing(what: str) -> NoReturn:
 def search_path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A PATH with `agentloom` from this checkout and without the development packages."""
     folder = tmp_path_factory.mktemp("bin")
-    script = folder / "agentloom"
-    python_path = f"{ROOT}{os.pathsep}{ROOT / 'lsp'}"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{python_path}" exec "{sys.executable}" -m agentloom "$@"\n')
-    script.chmod(0o755)
+    put_program(folder)
     ours = Path(sys.executable).parent
     rest = [part for part in os.environ["PATH"].split(os.pathsep) if part and Path(part).resolve() != ours.resolve()]
     return os.pathsep.join([str(folder), *rest])
