@@ -331,24 +331,29 @@ def test_two_spellings_are_one_document(peer: Local, opened: str, asked: str) ->
     assert {m["params"]["uri"] for m in peer.seen if m.get("method") == "textDocument/publishDiagnostics"} == {opened}
 
 
+def comes_and_goes(peer: Local, used: Path, user: str, text: str, word: tuple[int, int, int, int]) -> None:
+    """Edit the file that a workflow uses (a word of it becomes wrong), close it, remove it and make it again: the workflow is checked each time."""
+    peer.open(used.as_uri(), text)
+    peer.published(user)
+    peer.change(used.as_uri(), "promt", *word)
+    assert codes(peer.published(user)) == ["AL702"]
+    peer.close_document(used.as_uri())
+    assert peer.published(user) == []
+    used.unlink()
+    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": used.as_uri(), "type": 3}]})
+    assert codes(peer.published(user)) == ["AL701"]
+    used.write_text(text)
+    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": used.as_uri(), "type": 1}]})
+    assert peer.published(user) == []
+
+
 def test_open_files_are_read_as_they_are_in_the_editor(tmp_path: Path, peer: Local) -> None:
     """A subworkflow that is edited, saved or not, closed, made or removed: who uses it is checked again."""
     child, parent = tmp_path / "child.loom.yaml", tmp_path / "parent.loom.yaml"
     child.write_text(GOOD)
     peer.open(parent.as_uri(), H + "  - id: s\n    type: subworkflow\n    workflow_path: child.loom.yaml\n")
     assert peer.published(parent.as_uri()) == []
-    peer.open(child.as_uri(), GOOD)
-    peer.published(parent.as_uri())
-    peer.change(child.as_uri(), "promt", 4, 4, 4, 10)
-    assert "AL702" in codes(peer.published(parent.as_uri()))
-    peer.close_document(child.as_uri())
-    assert peer.published(parent.as_uri()) == []
-    child.unlink()
-    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": child.as_uri(), "type": 3}]})
-    assert codes(peer.published(parent.as_uri())) == ["AL701"]
-    child.write_text(GOOD)
-    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": child.as_uri(), "type": 1}]})
-    assert peer.published(parent.as_uri()) == []
+    comes_and_goes(peer, child, parent.as_uri(), GOOD, (4, 4, 4, 10))
 
 
 def test_agent_files_are_read_as_they_are_in_the_editor(tmp_path: Path, peer: Local) -> None:
@@ -358,18 +363,7 @@ def test_agent_files_are_read_as_they_are_in_the_editor(tmp_path: Path, peer: Lo
     agent.write_text(text)
     peer.open(flow.as_uri(), H + "  - id: s\n    type: agent\n    agent: ./a.agent.yaml\n    input: hi\n")
     assert peer.published(flow.as_uri()) == []
-    peer.open(agent.as_uri(), text)
-    peer.published(flow.as_uri())
-    peer.change(agent.as_uri(), "promt", 0, 7, 0, 13)
-    assert codes(peer.published(flow.as_uri())) == ["AL702"]
-    peer.close_document(agent.as_uri())
-    assert peer.published(flow.as_uri()) == []
-    agent.unlink()
-    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": agent.as_uri(), "type": 3}]})
-    assert codes(peer.published(flow.as_uri())) == ["AL701"]
-    agent.write_text(text)
-    peer.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": agent.as_uri(), "type": 1}]})
-    assert peer.published(flow.as_uri()) == []
+    comes_and_goes(peer, agent, flow.as_uri(), text, (0, 7, 0, 13))
 
 
 def test_files_that_read_each_other_come_to_rest(tmp_path: Path, peer: Local) -> None:
