@@ -60,6 +60,11 @@ class Workers:
         line = process.stdout.readline()
         assert line.startswith("takes runs from"), line + process.stdout.read()
 
+    def begin(self, count: int) -> None:
+        """Start so many, and wait until all take runs."""
+        for process in [self.start() for _ in range(count)]:
+            self.ready(process)
+
     def end(self) -> None:
         """Kill all that are left."""
         for process in self.running:
@@ -81,8 +86,7 @@ def test_three_workers_are_killed_and_nothing_is_lost(tmp_path: Path, workers: W
     """Whoever dies in the middle, the others go on: every step has its effect, and what comes again comes with its key again."""
     file = build(tmp_path)
     random = Random(8)
-    for process in [workers.start() for _ in range(3)]:
-        workers.ready(process)
+    workers.begin(3)
     document = load_workflow(file)
     with closing(Archive(place_of(workers.url))) as archive:
         segments = [archive.put(order_for(document, {}, f"run{number}"), 1, QUEUE) for number in range(4)]
@@ -123,8 +127,7 @@ def test_three_workers_are_killed_and_nothing_is_lost(tmp_path: Path, workers: W
 def test_the_database_goes_away_and_comes_back(tmp_path: Path, workers: Workers, server: Server) -> None:
     """PostgreSQL stops as if its machine lost power, in the middle of runs: they wait, and go on."""
     file = build(tmp_path)
-    for process in [workers.start() for _ in range(2)]:
-        workers.ready(process)
+    workers.begin(2)
     document = load_workflow(file)
     with closing(Archive(place_of(workers.url))) as archive:
         segments = [archive.put(order_for(document, {}, f"run{number}"), 1, QUEUE) for number in range(2)]
