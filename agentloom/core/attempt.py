@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from math import inf
-from random import random
 
 import anyio
 
@@ -27,6 +26,12 @@ _UNTIMED = nullcontext()
 log = logging.getLogger(__name__)
 
 
+def _random() -> float:
+    from random import random  # only where a step is tried again
+
+    return random()
+
+
 async def perform(
     executor: Executor,
     op: Op,
@@ -35,7 +40,7 @@ async def perform(
     limits: Limits,
     max_retries: int,
     attempts_log: AttemptLog,
-    chance: Callable[[], float] = random,
+    chance: Callable[[], float] = _random,
 ) -> StepResult:
     """Return the outcome of an operation; never raises but when it is cancelled.
 
@@ -44,7 +49,6 @@ async def perform(
     """
     retry = op.step.retry
     attempts = 1 + (max_retries if retry.max_retries is None else retry.max_retries)
-    backoff = Backoff(retry.backoff_base, retry.backoff_max, retry.jitter)
     began = anyio.current_time()
     cost, usage = 0.0, NO_USAGE
     number = 1
@@ -61,7 +65,7 @@ async def perform(
             break
         attempts_log.failed(op.path, counted, own_cost, own_tokens)
         asked = error.retry_after if isinstance(error, ProviderError) else None
-        wait = backoff.delay(number, chance(), asked)
+        wait = Backoff(retry.backoff_base, retry.backoff_max, retry.jitter).delay(number, chance(), asked)
         log.warning(
             "Step '%s' failed (attempt %d/%d), retrying in %.1fs: %s",
             op.path, number, attempts, wait, outcome.error,

@@ -105,6 +105,8 @@ def limits_of(budget: float | None, timeout: float | None, spent: float = 0.0, t
 
 def add_usage(one: Usage, other: Usage) -> Usage:
     """Return the tokens of two calls together."""
+    if one is NO_USAGE:
+        return other
     return Usage(
         one.prompt_tokens + other.prompt_tokens,
         one.completion_tokens + other.completion_tokens,

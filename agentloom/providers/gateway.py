@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TypeVar
 
 from agentloom.errors import CircuitOpenError, ProviderError
@@ -145,7 +146,8 @@ class ProviderGateway:
             return await provider.complete(sent, deltas.put if request.stream else None)
 
         candidates = self._candidates(request.model, request.prefer)
-        return await self._first_answer(request.model, candidates, estimated_tokens(request.messages), call, deltas)
+        tokens = partial(estimated_tokens, request.messages)
+        return await self._first_answer(request.model, candidates, tokens, call, deltas)
 
     async def embed(self, request: EmbeddingRequest) -> EmbeddingResponse:
         """Turn texts into vectors, by the first provider that serves the model and answers; those without embeddings are passed over.
@@ -163,17 +165,18 @@ class ProviderGateway:
         if found and not candidates:
             names = " and ".join(f"'{entry.provider.name}'" for entry in found)
             raise ProviderError(f"No provider of model '{request.model}' has embeddings: {names}", permanent=True)
-        return await self._first_answer(request.model, candidates, tokens_of_texts(request.inputs), call, _Deltas(None))
+        tokens = partial(tokens_of_texts, request.inputs)
+        return await self._first_answer(request.model, candidates, tokens, call, _Deltas(None))
 
     async def _first_answer(
         self,
         model: str,
         candidates: Sequence[Registration],
-        tokens: int,
+        tokens: Callable[[], int],
         call: Callable[[Registration], Awaitable[Answer]],
         deltas: _Deltas,
     ) -> Answer:
-        """Return the answer of the first candidate that gives one. Raises ``ProviderError`` that sums up their failures."""
+        """Return the answer of the first candidate that gives one; ``tokens`` estimates the request, for limits. Raises ``ProviderError`` that sums up their failures."""
         if not candidates:
             raise ProviderError(self._nobody_serves(model), permanent=True)
         failures: list[ProviderError] = []
@@ -212,13 +215,18 @@ class ProviderGateway:
         return found
 
     async def _attempt(
-        self, entry: Registration, tokens: int, call: Callable[[Registration], Awaitable[Answer]], deltas: _Deltas
+        self,
+        entry: Registration,
+        tokens: Callable[[], int],
+        call: Callable[[Registration], Awaitable[Answer]],
+        deltas: _Deltas,
     ) -> Answer:
         """Make one call to one provider, when its circuit lets it pass and its rate limit has room."""
         trial = entry.breaker.enter()
         meaning = Meaning.NOTHING  # also of a call that is called off
         try:
-            await entry.rate.wait(tokens)
+            if entry.rate.is_limited:
+                await entry.rate.wait(tokens())
             answer = await self._call(entry, call, deltas)
             meaning = Meaning.WELL
         except ProviderError as error:

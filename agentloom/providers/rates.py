@@ -50,6 +50,11 @@ class RateLimit:
         self._requests = None if requests is None else Bucket(requests)
         self._tokens = None if tokens is None else Bucket(tokens)
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self._requests is not None or self._tokens is not None
+
     async def wait(self, tokens: int) -> None:
         """Wait until a request with so many tokens may be sent.
 
@@ -62,8 +67,6 @@ class RateLimit:
                 provider=self.name,
                 permanent=True,
             )
-        if self._requests is None and self._tokens is None:
-            return
         with self._taken(tokens) as seconds:
             if seconds > 0:
                 await anyio.sleep(seconds)

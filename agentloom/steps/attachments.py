@@ -53,7 +53,9 @@ async def resolve(
     Raises ``AttachmentResolutionError``, permanent, for one that is refused, can't be read, is too large or is of another kind than
     it says; ``TemplateError`` for a broken template.
     """
-    written = tuple(attachments or ())
+    if not attachments:
+        return ()
+    written = tuple(attachments)
     sources = [render(each.source, op.inputs, warn=attempt.warn).strip() for each in written]
     if len(written) < 2:
         return tuple([await _one(source, each, services) for source, each in zip(sources, written, strict=True)])

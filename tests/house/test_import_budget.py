@@ -95,3 +95,4 @@ def test_a_run_offline_imports_what_it_uses(root: Path, tmp_path: Path) -> None:
     (tmp_path / "small.loom.yaml").write_text(SMALL + "config:\n  provider: mock\n", encoding="utf-8")
     loaded = loaded_by(root, tmp_path, "run", "small.loom.yaml", "-s", "name=Ann")
     assert [name for name in HEAVY if name in loaded] == ["asyncio", "anyio"]
+    assert [name for name in ("agentloom.providers.recorder", "random", "tempfile") if name in loaded] == []
