@@ -1,6 +1,8 @@
 // Runs from the editor: started by a lens, watched, cancelled, resumed, decided at a gate, looked at and compared afterwards.
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
 const { scenario } = require('./scenario.cjs');
 
 const TEXT = `\
@@ -135,6 +137,9 @@ scenario({ files, environment: { OPENAI_API_KEY: '' }, size: { width: 1400, heig
     await lens('✗ Reject').click();
     await rows('question', 'waits at sure').waitFor({ state: 'detached' });
     await lens('✗ Reject').waitFor({ state: 'detached' });
+    const kept = path.join('.agentloom', 'checkpoints');
+    const texts = fs.readdirSync(path.join(editor.folder, kept)).map((name) => editor.read(path.join(kept, name)));
+    assert.ok(texts.some((text) => /"output": ?"rejected"/.test(text)));
     assert.equal(await rows('publish', 'running').count(), 1); // the other one hasn't noticed
     await rows('publish', 'running').hover();
     await rows('publish', 'running').locator('.action-label[aria-label^="Cancel"]').click();
