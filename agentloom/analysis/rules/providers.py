@@ -66,7 +66,7 @@ def model_of_another_provider(document: WorkflowDocument) -> Iterator[Finding]:
     span = config_span(document, "model" if "model" in config else "provider")
     if span is None:
         return
-    told = f"`{model}`, the default model," if "model" not in config else f"`{model}`"
+    told = f"the default model, `{model}`" if "model" not in config else f"`{model}`"
     whose = f"it is one of `{home}`" if home else "choose one of its models"
     yield Finding("AL602", span, f"`{provider}` doesn't serve {told}; {whose}")
 
