@@ -216,10 +216,10 @@ class WorkflowEngine:
     def _definition(self, redaction: Redaction) -> dict[str, JSON]:
         return without_secrets(definition_of(self._workflow), redaction) if self._checkpointer is not None else {}
 
-    async def _save(self, run: Run, status: str) -> None:
-        """Write the checkpoint of a run, as far as it has come."""
+    async def _save(self, run: Run, status: str) -> str | None:
+        """Write the checkpoint of a run, as far as it has come, and return its file, if it is one."""
         state = run.states[""].root if "" in run.states else {}
-        await run.keeper.save(self._ended(run, run.definition, state, run.results(""), status), run.paused_at())
+        return await run.keeper.save(self._ended(run, run.definition, state, run.results(""), status), run.paused_at())
 
     async def _save_part(self, run: Run, path: str, done: Done, status: str) -> None:
         """Write the checkpoint of a child workflow, unless it was cut short with its parent, whose own one then holds it."""
@@ -245,18 +245,24 @@ class WorkflowEngine:
         """Keep how a run ended, tell it, and return it, without secrets."""
         plan, limits, redaction = run.prepared.plan, run.limits, run.redaction
         status, error = outcome_of(done.results, done.halt, limits)
+        checkpoint = None
         if run.keeper.broken is not None:  # what was written until then is what a resume goes on with
             status, error = "failed", f"the journal can't be written: {in_plain_words(run.keeper.broken)}"
         else:
             try:
-                await self._save(run, status)
+                checkpoint = await self._save(run, status)
             except Exception as failure:  # also of a store of somebody's own; what the run came to isn't lost for that
                 log.debug("The checkpoint could not be written", exc_info=failure)
                 status, error = "failed", f"the checkpoint can't be written: {in_plain_words(failure)}"
         usage, cost = limits.ledger.usage, limits.ledger.spent
         await run.stream.emit(
             RunFinished(
-                status=status, total_cost_usd=cost, total_tokens=usage.total_tokens, duration_ms=took, error=error
+                status=status,
+                total_cost_usd=cost,
+                total_tokens=usage.total_tokens,
+                duration_ms=took,
+                error=error,
+                checkpoint=checkpoint,
             )
         )
         return WorkflowResult(

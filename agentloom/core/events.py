@@ -163,7 +163,7 @@ class StepSkipped(Event):
 
 @record(kw_only=True, repr=True)
 class RunFinished(Event):
-    """The run ended. ``checkpoint`` is the file that continues it, if one was written."""
+    """The run ended. ``checkpoint`` is the file that was written of it, if one was."""
 
     name: ClassVar[str] = "run_finished"
 

@@ -83,3 +83,15 @@ def test_a_name_of_ones_own(here: Path, call: Call) -> None:
     assert call("run", "flow.yaml", "--run-id", "../x", "--events", "events.jsonl").code == 2
     events = here / "events.jsonl"
     assert not events.exists() or not events.read_text()
+
+
+def test_the_last_event_names_the_checkpoint(here: Path, call: Call) -> None:
+    """The file that was written; null where nothing is kept."""
+    for more, file in (
+        (["--checkpoint", "--checkpoint-dir", "kept", "--run-id", "mine"], "kept/mine.json"),
+        ([], None),
+    ):
+        done = call("run", "flow.yaml", "--events", "-", *more)
+        last = json.loads(done.out.splitlines()[-1])
+        assert (last["event"], last["checkpoint"]) == ("run_finished", file)
+        assert file is None or (here / file).exists()

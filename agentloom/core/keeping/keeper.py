@@ -162,10 +162,13 @@ class Keeper:
 
     # --- the end
 
-    async def save(self, ended: Ended, paused: str | None = None) -> None:
-        """Write the checkpoint, and let the journal go that it holds all of. ``paused`` is the path of the gate at which the run waits."""
+    async def save(self, ended: Ended, paused: str | None = None) -> str | None:
+        """Write the checkpoint, let the journal go that it holds all of, and return the file, if it is one.
+
+        ``paused`` is the path of the gate at which the run waits.
+        """
         if self._checkpointer is None:
-            return
+            return None
         data = self._data(self.run_id, ended, paused)
         data.attempts = self._recorded.ended_attempts()
         data.inside = self._inside(ended.results)
@@ -184,6 +187,7 @@ class Keeper:
             self._journal.end(ended.status)
             self._journal.close(remove=True)
             self._journal = None
+        return str(self._checkpointer.path(self.run_id)) if isinstance(self._checkpointer, FileCheckpointer) else None
 
     async def save_part(self, path: str, ended: Ended, scrubbed: Callable[[JSON], JSON]) -> None:
         """Write the checkpoint of a child workflow that came to an end of its own, under the run's id and its step's path.
