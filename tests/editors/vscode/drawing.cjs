@@ -1,4 +1,4 @@
-// The graph: drawn beside the text, goes where it is clicked, follows the cursor, opens subworkflows, works with the keyboard, is saved.
+// The graph: drawn beside the text, goes where it is clicked, follows the cursor, opens subworkflows, works with the keyboard, is saved, in any theme.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -227,6 +227,43 @@ scenario({ files, size: { width: 1400, height: 800 } }, async (editor, act) => {
     for (let level = await zoom(); level > 30; level = await zoom()) {
       assert.deepEqual(await outside(), [], `at ${level} %`);
       await graph.locator('#out').click();
+    }
+  });
+
+  await act('words can be read in dark and in high-contrast themes', async () => {
+    await graph.locator('#fit').click();
+    // As they are painted: colours may be mixed, and let others shine through.
+    const contrasts = () => graph.locator('g.step').evaluateAll((steps) => {
+      const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+      const light = (...colours) => {
+        for (const colour of colours) {
+          context.fillStyle = colour;
+          context.fillRect(0, 0, 1, 1);
+        }
+        const [red, green, blue] = [...context.getImageData(0, 0, 1, 1).data].map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+      };
+      const paper = getComputedStyle(document.body).backgroundColor;
+      return steps.flatMap((one) => {
+        const box = getComputedStyle(one.querySelector('.box')).fill;
+        return [...one.querySelectorAll('.name, .detail')].map((words) => {
+          const [low, high] = [light(paper, box), light(paper, box, getComputedStyle(words).fill)].sort((a, b) => a - b);
+          return (high + 0.05) / (low + 0.05);
+        });
+      });
+    });
+    for (const [theme, kind] of [['Dark Modern', 'vscode-dark'], ['Light High Contrast', 'vscode-high-contrast-light'], ['Dark High Contrast', 'vscode-high-contrast:not(.vscode-high-contrast-light)']]) {
+      await page.locator('.monaco-editor .view-line').last().click();
+      await page.keyboard.press('Control+k');
+      await page.keyboard.press('Control+t');
+      await page.locator('.quick-input-list .monaco-list-row.focused').waitFor();
+      await page.keyboard.type(theme);
+      await editor.chosen(theme).waitFor();
+      await page.keyboard.press('Enter');
+      await graph.locator(`body.${kind}`).waitFor();
+      const found = await contrasts();
+      assert.equal(found.length, 6, theme);
+      assert.ok(Math.min(...found) >= 4.5, `${theme}: ${found}`);
     }
   });
 });

@@ -63,7 +63,7 @@ def test_beside_extensions_for_python_and_yaml(
 
 
 def test_the_graph(play: Callable[..., None]) -> None:
-    """The graph goes where it is clicked and follows the cursor, marks mistakes, opens subworkflows, obeys keys, is saved, and shows 150 steps."""
+    """The graph goes where it is clicked and follows the cursor, marks mistakes, opens subworkflows, obeys keys, is saved, shows 150 steps, in any theme."""
     play("drawing")
 
 
