@@ -14,7 +14,7 @@ from agentloom.core.hooks import HookedStep, StepHook
 from agentloom.core.loader import load_data, load_text, load_workflow
 from agentloom.core.parser import WorkflowParser
 from agentloom.core.results import StepResult, WorkflowResult
-from agentloom.core.state import StateManager
+from agentloom.core.state_manager import StateManager
 from agentloom.errors import (
     AgentLoomError,
     AttachmentResolutionError,

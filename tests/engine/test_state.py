@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentloom.core.state import State, StateManager
+from agentloom.core.state import State
+from agentloom.core.state_manager import StateManager
 from agentloom.errors import StateWriteError, UsageError
 from agentloom.language.paths import StatePath, parse_output_path
 from tests.engine.world import ask, flow, run, use
