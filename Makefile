@@ -18,7 +18,7 @@ NODE := tests/schema/node/node_modules
 EXTENSION := editors/vscode
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint types pytest dogfood wheel extension update walk postgres editors screenshots bench bench-lsp bench-newcomer bench-vscode setup format clean
+.PHONY: help demo test test-scale lint types pytest dogfood wheel extension update walk postgres editors screenshots bench bench-lsp bench-newcomer bench-vscode setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -26,7 +26,7 @@ help: ## show this list
 demo: $(VENV)/.runtime ## check the examples, look at a broken file, run a workflow: all offline
 	@bash scripts/demo.sh "$(BIN)"
 
-test: lint types extension pytest dogfood wheel ## everything that CI runs
+test: lint types extension pytest dogfood wheel ## everything that CI runs, but for test-scale
 	@echo "All checks passed."
 
 lint: $(VENV)/.dev ## format check and lint
@@ -38,6 +38,9 @@ types: $(VENV)/.dev ## mypy, strict
 
 pytest: $(VENV)/.dev $(NODE)/.package-lock.json $(EXTENSION)/agentloom.vsix editors postgres ## the tests, generated files and documents included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+test-scale: $(VENV)/.dev postgres ## what takes minutes: kills, lost databases, many runs, hosts (SOAK=10000: the whole soak)
+	$(BIN)/python -m pytest tests/scale --durations 10 $(PYTEST_ARGS)
 
 dogfood: $(VENV)/.runtime ## agentloom's own check over the examples
 	$(BIN)/agentloom validate --strict examples

@@ -8,21 +8,18 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
-
-import pytest
 
 from agentloom.core.loader import load_text, load_workflow
 from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.orders import QUEUE, order_for, run_of
 from agentloom.durable.dbos.place import place_of
 from agentloom.durable.journal import RunIsBusy
-from tests.cli.conftest import environment
-from tests.durable.conftest import Server
+from tests.durable.crew import Workers
+from tests.durable.postgres import Server
 from tests.durable.workshop import build, effects
 
 GATE = """\
@@ -33,53 +30,6 @@ steps:
   - {id: send, type: llm_call, depends_on: [gate], prompt: "{state.verdict}", output: sent}
 config: {provider: mock}
 """
-
-
-class Workers:
-    """Workers of one database, each a process."""
-
-    def __init__(self, url: str, folder: Path, seconds: float) -> None:
-        self.url = url
-        self.effects = folder / "effects"
-        self.folder = folder
-        self.environment = environment(EFFECTS=str(self.effects), WORK_SECONDS=str(seconds), AGENTLOOM_ON=url)
-        self.running: list[subprocess.Popen[str]] = []
-
-    def start(self) -> subprocess.Popen[str]:
-        """Start one; returns at once."""
-        process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "agentloom", "worker", "--drain", "10"],
-            cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        self.running.append(process)
-        return process
-
-    def ready(self, process: subprocess.Popen[str]) -> None:
-        """Wait until it takes runs."""
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith("takes runs from"), line + process.stdout.read()
-
-    def begin(self, count: int) -> None:
-        """Start so many, and wait until all take runs."""
-        for process in [self.start() for _ in range(count)]:
-            self.ready(process)
-
-    def end(self) -> None:
-        """Kill all that are left."""
-        for process in self.running:
-            process.kill()
-            process.communicate()
-
-
-@pytest.fixture
-def workers(tmp_path: Path, new_postgres: Callable[[], str]) -> Iterator[Workers]:
-    """Workers on a new database of the server."""
-    found = Workers(new_postgres(), tmp_path, 0.05)
-    try:
-        yield found
-    finally:
-        found.end()
 
 
 def test_three_workers_are_killed_and_nothing_is_lost(tmp_path: Path, workers: Workers) -> None:
