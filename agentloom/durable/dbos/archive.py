@@ -18,10 +18,13 @@ from agentloom.core.results import JSON, WorkflowResult
 from agentloom.durable.dbos.feed import STREAM, recorded_of
 from agentloom.durable.dbos.orders import RUN, VERSION, Order, run_of, segment_id
 from agentloom.durable.dbos.place import Place, is_held
+from agentloom.durable.dbos.received import is_segment, read_json_only, sound
 from agentloom.durable.dbos.wire import event_from_wire, result_from_wire
 from agentloom.durable.journal import RunIsBusy
 from agentloom.durable.recorded import Recorded
 from agentloom.errors import AgentLoomError, UsageError, WorkflowError
+
+read_json_only()
 
 APPLICATION = "agentloom"
 POOL = 4
@@ -121,21 +124,29 @@ class Archive:
         """Return every run as far as it has come, the latest first."""
         last: dict[str, tuple[int, WorkflowStatus]] = {}
         for status in self.client.list_workflows(name=RUN, load_input=False, load_output=False):
+            if not is_segment(status.workflow_id):
+                continue  # somebody else's
             run_id, number = run_of(status.workflow_id)
             if run_id not in last or last[run_id][0] < number:
                 last[run_id] = number, status
-        found = [self._found(status.workflow_id).data for _, status in last.values()]
+        found = []
+        for run_id, (_, status) in last.items():
+            try:
+                found.append(self._found(status.workflow_id).data)
+            except AgentLoomError:  # `runs show` says why
+                updated = _time_of(status)
+                found.append(CheckpointData("(unreadable)", run_id, {}, {}, {}, "failed", updated_at=updated))
         found.sort(key=lambda data: (data.updated_at, data.run_id), reverse=True)
         return found
 
     def find(self, run_id: str) -> Found:
-        """Return a run. Raises ``KeyError`` for an unknown one."""
+        """Return a run. Raises ``KeyError`` for an unknown one, ``WorkflowError`` for one that can't be read."""
         numbers = [
             run_of(status.workflow_id)[1]
             for status in self.client.list_workflows(
                 name=RUN, workflow_id_prefix=f"{run_id}~", load_input=False, load_output=False
             )
-            if run_of(status.workflow_id)[0] == run_id
+            if is_segment(status.workflow_id) and run_of(status.workflow_id)[0] == run_id
         ]
         if not numbers:
             raise KeyError(run_id)
@@ -144,19 +155,23 @@ class Archive:
     def ids(self) -> list[str]:
         """Return the ids of all runs, the latest first."""
         listed = self.client.list_workflows(name=RUN, load_input=False, load_output=False, sort_desc=True)
-        return list(dict.fromkeys(run_of(status.workflow_id)[0] for status in listed))
+        return list(dict.fromkeys(run_of(id_)[0] for status in listed if is_segment(id_ := status.workflow_id)))
 
     def _found(self, segment: str) -> Found:
         status = self.status(segment)
+        return sound(lambda: self._read(status), f"run `{run_of(segment)[0]}`")
+
+    def _read(self, status: WorkflowStatus) -> Found:
+        segment = status.workflow_id
         run_id, _ = run_of(segment)
         is_open = status.status in ALIVE
         output = status.output if isinstance(status.output, Mapping) else {}
         if output.get("checkpoint") is not None:
-            return Found(segment, CheckpointData.from_dict(output["checkpoint"]), [], False)
+            return Found(segment, CheckpointData.from_dict({**output["checkpoint"], "run_id": run_id}), [], False)
         order: Mapping[str, Any] = status.input["args"][0] if status.input else {}
         lines = [*order.get("lines", ()), *self.lines(segment)]
         recorded = recorded_of(lines)
-        updated = datetime.fromtimestamp((status.updated_at or status.created_at or 0) / 1000, UTC).isoformat()
+        updated = _time_of(status)
         if not is_open:
             word = "cancelled" if status.status == "CANCELLED" else "failed"
         elif self.is_ours or (
@@ -168,7 +183,9 @@ class Archive:
         if recorded is not None:
             return Found(segment, seed_of(recorded, run_id, word, updated), lines, is_open)
         if order.get("seed") is not None:
-            return Found(segment, CheckpointData.from_dict({**order["seed"], "status": word}), [], is_open)
+            return Found(
+                segment, CheckpointData.from_dict({**order["seed"], "run_id": run_id, "status": word}), [], is_open
+            )
         begun = {
             "run_id": run_id,
             "workflow_name": str(order.get("definition", {}).get("name") or ""),
@@ -214,15 +231,17 @@ class Archive:
                     yield event
 
     def ended(self, segment: str) -> Ended:
-        """Return how a segment ended."""
+        """Return how a segment ended. Raises ``WorkflowError`` for a result that can't be read."""
         status = self.status(segment)
         output = status.output if isinstance(status.output, Mapping) else {}
         if output.get("result") is not None:
-            return Ended(result_from_wire(output["result"]))
+            return Ended(sound(lambda: result_from_wire(output["result"]), f"the result of segment `{segment}`"))
         if output.get("refused") is not None:
             return Ended(None, str(output["refused"]), int(output.get("code", 1)))
         if status.status == "CANCELLED":
             return Ended(None, f"run `{run_of(segment)[0]}` was cancelled", 130)
+        if isinstance(status.error, str):
+            return Ended(None, f"segment `{segment}` can't be read: what the database holds isn't JSON", 1)
         return Ended(None, f"the worker failed: {_in_a_line(status.error or status.status)}", 1)
 
     def cancel(self, segment: str) -> None:
@@ -240,6 +259,11 @@ class Archive:
 def refused(error: AgentLoomError) -> dict[str, JSON]:
     """Return what a segment gives back that can't be performed."""
     return {"version": 1, "refused": str(error), "code": error.exit_code}
+
+
+def _time_of(status: WorkflowStatus) -> str:
+    """Return when something last happened to a segment: ISO 8601, UTC."""
+    return datetime.fromtimestamp((status.updated_at or status.created_at or 0) / 1000, UTC).isoformat()
 
 
 def _in_a_line(error: object) -> str:

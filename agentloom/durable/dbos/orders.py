@@ -31,6 +31,10 @@ HERE = "here"
 """Where a process takes a segment from that it put there for itself."""
 
 
+INPUT_VERSION = 1
+"""The version of what the database gets as a segment's input."""
+
+
 class Order(NamedTuple):
     """A segment to be performed. ``input`` is what the database gets.
 
@@ -83,7 +87,7 @@ def order_for(
     source = seed.source if seed is not None else None if document.path is None else os.path.abspath(document.path)
     return Order(
         {
-            "version": 1,
+            "version": INPUT_VERSION,
             "run_id": run_id,
             "definition": cleaned,
             "source": source,

@@ -16,18 +16,17 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 from dbos import error as dbos_error
 
 from agentloom.analysis.document import WorkflowDocument
-from agentloom.checkpointing.base import CheckpointData, now
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent
-from agentloom.core.keeping.runs import INTERRUPTED, seed_of
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
 from agentloom.core.results import JSON
 from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
-from agentloom.durable.dbos.feed import Feed, Kept, StreamHost, recorded_of
+from agentloom.durable.dbos.feed import Feed, Kept, StreamHost
 from agentloom.durable.dbos.liveness import Liveness
 from agentloom.durable.dbos.orders import HERE, LIFE, QUEUE, RUN, VERSION, Order
 from agentloom.durable.dbos.place import FileLock, Place
+from agentloom.durable.dbos.received import begun_from, order_of, recorded_in
 from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
 from agentloom.errors import AgentLoomError
 from agentloom.providers.gateway import ProviderGateway
@@ -194,7 +193,7 @@ class Worker:
 
     # --- a segment
 
-    def live(self, order: Mapping[str, Any]) -> dict[str, JSON]:
+    def live(self, order: object) -> dict[str, JSON]:
         """Perform a segment, or go on with it, in a thread of its own."""
         segment = str(DBOS.workflow_id)
         life = self._lives[segment] = Life()
@@ -212,12 +211,12 @@ class Worker:
             raise dbos_error.DBOSWorkflowCancelledError(f"segment {segment} was cancelled")
         return output
 
-    async def _perform(self, segment: str, order: Mapping[str, Any], feed: Feed, life: Life) -> dict[str, JSON] | None:
+    async def _perform(self, segment: str, order: object, feed: Feed, life: Life) -> dict[str, JSON] | None:
         output: dict[str, JSON] | None = None
         with anyio.CancelScope() as scope:
             life.enter(scope)
             try:
-                output = await self._run(segment, order, feed)
+                output = await self._run(segment, order_of(order, segment), feed)
             except AgentLoomError as error:
                 output = refused(error)
         return output
@@ -234,16 +233,15 @@ class Worker:
             feed.event(event_to_wire(event))
 
         written = await asyncio.to_thread(self.archive.lines, segment)
-        recorded = recorded_of([*order["lines"], *written])
+        recorded = recorded_in([*order["lines"], *written], segment)
+        seed = begun_from(order, recorded, segment)
         kept = Kept()
         try:
             engine = WorkflowEngine(
                 document, gateway, tools, kept, run_id, tell, order["until"], host=StreamHost(feed, recorded)
             )
-            if recorded is not None:
-                engine.go_on(seed_of(recorded, run_id, INTERRUPTED, now()), order["decisions"])
-            elif order["seed"] is not None:
-                engine.go_on(CheckpointData.from_dict(order["seed"]), order["decisions"])
+            if seed is not None:
+                engine.go_on(seed, order["decisions"])
             result = await engine.run({**order["state"], **(own.secrets if own is not None else {})})
         finally:
             with anyio.CancelScope(shield=True):
@@ -259,7 +257,7 @@ class Worker:
 _worker: Worker | None = None
 
 
-def perform_segment(order: dict[str, Any]) -> dict[str, Any]:
+def perform_segment(*given: object) -> dict[str, Any]:
     """The DBOS workflow: one operation, which finds out by itself how far it had come."""
     assert _worker is not None
-    return DBOS.run_step({"name": LIFE}, _worker.live, order)
+    return DBOS.run_step({"name": LIFE}, _worker.live, given[0] if len(given) == 1 else None)
