@@ -18,7 +18,7 @@ from agentloom.core.loader import load_text
 from agentloom.durable.dbos.archive import ALIVE, Archive
 from agentloom.durable.dbos.orders import QUEUE, order_for
 from agentloom.durable.dbos.place import Place, place_of
-from tests.durable.test_workers import Workers
+from tests.durable.crew import Workers
 
 GOOD = """\
 name: good
