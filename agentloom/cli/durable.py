@@ -18,7 +18,7 @@ from agentloom.checkpointing.history import History
 from agentloom.cli.chronicle import Chronicle
 from agentloom.cli.logs import logging_to_stderr
 from agentloom.cli.running import Output, Told, leave
-from agentloom.cli.signals import heed_signals, stop_signals, terminable
+from agentloom.cli.signals import heed_signals, stop_signals, tell_manager, terminable
 from agentloom.cli.stores import LATEST
 from agentloom.cli.worlds import World, tools_of
 from agentloom.core.engine import new_run_id
@@ -89,7 +89,7 @@ def desk_of(place: Place, detached: bool = False) -> Iterator[Desk]:
         finally:
             worker.stop()
         return
-    with closing(Archive(place, migrate=place.file is not None)) as archive:
+    with Archive(place, migrate=place.file is not None) as archive:
         yield Desk(place, archive, None)
 
 
@@ -157,7 +157,7 @@ def resume_on(
 
 def cancel_on(place: Place, word: str) -> str:
     """Cancel a run that is under way, and return its id. Raises ``WorkflowError`` for one that isn't."""
-    with closing(Archive(place)) as archive:
+    with Archive(place) as archive:
         found = found_run(archive, word)
         if not found.is_open:
             raise WorkflowError(f"run `{found.data.run_id}` isn't under way, it is {found.data.status}")
@@ -167,13 +167,13 @@ def cancel_on(place: Place, word: str) -> str:
 
 def runs_on(place: Place) -> list[CheckpointData]:
     """Return every run of a place, the latest first."""
-    with closing(Archive(place)) as archive:
+    with Archive(place) as archive:
         return archive.runs()
 
 
 def shown_on(place: Place, word: str, history: History) -> ShownRun:
     """Return a run with all that is known of it."""
-    with closing(Archive(place)) as archive:
+    with Archive(place) as archive:
         found = found_run(archive, word)
         data = found.data
         inside = recorded_of(found.lines or archive.lines(found.segment))
@@ -209,16 +209,25 @@ def found_run(archive: Archive, word: str) -> Found:
     raise WorkflowError(f"there is no run `{word}` in `{archive.place.name}`; {cure}")
 
 
+def prepare_on(place: Place) -> None:
+    """Make the tables of a database, or bring them up to date."""
+    Archive(place, migrate=True).close()
+    print(f"{place.name} is prepared", flush=True)
+
+
 def work_on(place: Place, concurrency: int, drain_s: float) -> None:
     """Perform runs until a signal says stop; then give those that are under way ``drain_s`` seconds."""
     with terminable(), logging_to_stderr():
+        os.environ.pop("AGENTLOOM_ON", None)  # its password is nothing for tools, which inherit the environment
         worker = Worker(place, equip, alone=False, concurrency=concurrency)
         worker.start()
         print(f"takes runs from {place.name}, {concurrency} at once; Ctrl-C stops it", flush=True)
+        tell_manager("READY=1")
         with suppress(KeyboardInterrupt):
             while True:
                 time.sleep(3600)
         print(f"stops when what is under way has ended, in {drain_s:g} seconds at the latest", flush=True)
+        tell_manager("STOPPING=1")
         with suppress(KeyboardInterrupt):
             worker.stop(drain_s)
         from agentloom.tools.shell_command import kill_commands

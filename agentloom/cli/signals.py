@@ -1,11 +1,13 @@
-"""The signals that stop a run: they end the program as Ctrl-C does, from its first moments on."""
+"""The signals that stop a run: they end the program as Ctrl-C does, from its first moments on. And word to who started us as a service."""
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 
@@ -36,6 +38,15 @@ def terminable() -> Iterator[None]:
     finally:
         for number, handler in before:
             signal.signal(number, handler)
+
+
+def tell_manager(word: str) -> None:
+    """Tell the service manager how far we are, if one asked for it as systemd does: `READY=1`, `STOPPING=1`."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")) or sys.platform == "win32":
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as wire:
+        wire.sendto(word.encode(), address if address[0] == "/" else "\0" + address[1:])
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -14,7 +14,7 @@ from agentloom.cli.options import ON, some_place
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many runs it performs at once; the worker that was started last sets it for all.",
+    help="How many runs it performs at once.",
 )
 @click.option(
     "--drain",
@@ -24,15 +24,23 @@ from agentloom.cli.options import ON, some_place
     metavar="SECONDS",
     help="How long what is under way may take when it is stopped; the rest goes on with another worker.",
 )
-def command(on: str | None, concurrency: int, drain: float) -> None:
+@click.option(
+    "--prepare",
+    is_flag=True,
+    help="Only make the tables in the database, or bring them up to date, and end: for a role that may.",
+)
+def command(on: str | None, concurrency: int, drain: float, prepare: bool) -> None:
     """Perform the runs that a database holds, until Ctrl-C or SIGTERM.
 
     Keys of providers are those of its own environment. What a worker leaves that dies is gone on with by the others. A SQLite file
     has one worker.
 
-    Exit codes: 0 stopped; 1 the database can't be used, or another process works on the file; 2 wrong usage.
+    Exit codes: 0 stopped, or prepared; 1 the database can't be used, or another process works on the file; 2 wrong usage.
     """
     where = some_place(on)
-    from agentloom.cli.durable import work_on
+    from agentloom.cli.durable import prepare_on, work_on
 
+    if prepare:
+        prepare_on(where)
+        return
     work_on(where, concurrency, drain)

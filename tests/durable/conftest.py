@@ -8,6 +8,7 @@ import pytest
 
 from tests.durable.crew import workers as workers
 from tests.durable.postgres import new_postgres as new_postgres
+from tests.durable.postgres import new_server as new_server
 from tests.durable.postgres import server as server
 
 

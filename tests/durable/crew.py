@@ -28,11 +28,11 @@ class Workers:
         """What each was told to be called, by its process id, in `WORKER_NAME`."""
         self._numbers = count(1)
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self, *options: str) -> subprocess.Popen[str]:
         """Start one; returns at once."""
         name = f"worker{next(self._numbers)}"
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "agentloom", "worker", "--drain", "10", *self.options],
+            [sys.executable, "-W", "error", "-m", "agentloom", "worker", "--drain", "10", *self.options, *options],
             cwd=self.folder, env={**self.environment, "WORKER_NAME": name}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         self.running.append(process)

@@ -73,18 +73,30 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    """The server."""
+def new_server() -> Iterator[Callable[[], Server]]:
+    """Return a function that starts a server."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     where = shutil.which("initdb")
     if not found and where is None:
         missing("PostgreSQL")
-    server = Server(found[-1].parent if found else Path(str(where)).parent)
+    started: list[Server] = []
+
+    def new() -> Server:
+        started.append(Server(found[-1].parent if found else Path(str(where)).parent))
+        return started[-1]
+
     try:
-        yield server
+        yield new
     finally:
-        server.stop("immediate")
-        shutil.rmtree(server.folder, ignore_errors=True)
+        for server in started:
+            server.stop("immediate")
+            shutil.rmtree(server.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server(new_server: Callable[[], Server]) -> Server:
+    """The server that most tests share."""
+    return new_server()
 
 
 @pytest.fixture(scope="session")

@@ -98,6 +98,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "uvicorn": ("agentloom.callbacks",),
     "dbos": ("agentloom.durable.dbos",),
     "psycopg": ("agentloom.durable.dbos",),
+    "sqlalchemy": ("agentloom.durable.dbos",),
     "networkx": ("agentloom.core.graph",),
 }
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, WorkflowStatus
 from dbos import error as dbos_error
+from sqlalchemy.exc import DBAPIError
 
 from agentloom.checkpointing.base import CheckpointData
 from agentloom.core.events import RunEvent
@@ -17,7 +18,7 @@ from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, seed_of
 from agentloom.core.results import JSON, WorkflowResult
 from agentloom.durable.dbos.feed import STREAM, recorded_of
 from agentloom.durable.dbos.orders import RUN, VERSION, Order, run_of, segment_id
-from agentloom.durable.dbos.place import Place, is_held
+from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
 from agentloom.durable.dbos.received import is_segment, read_json_only, sound
 from agentloom.durable.dbos.wire import event_from_wire, result_from_wire
 from agentloom.durable.journal import RunIsBusy
@@ -71,9 +72,10 @@ class Archive:
             if migrate:
                 if place.file is not None:
                     place.file.parent.mkdir(parents=True, exist_ok=True)
-                DBOS.migrate(place.url)
+                DBOS.migrate(place.url, schema=SCHEMA)
             self.client = DBOSClient(
                 system_database_url=place.url,
+                dbos_system_schema=SCHEMA,
                 serializer=DBOSPortableJSONSerializer(),
                 system_database_pool_size=POOL,
                 application_name=APPLICATION,
@@ -81,13 +83,22 @@ class Archive:
             )
             self.client.list_workflows(name=RUN, limit=1, load_input=False, load_output=False)
         except Exception as error:
-            reason = _in_a_line(error)
-            if "workflow_status" in reason or ("does not exist" in reason and "relation" in reason):
-                reason = f"no worker has prepared it yet; start one with `agentloom worker --on {place.name}`"
-            raise WorkflowError(f"`{place.name}` can't be used: {reason}") from None
+            raise WorkflowError(
+                f"`{place.name}` can't be used: {_reason(hidden(_in_a_line(error), place), place)}"
+            ) from None
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.close()
+        if isinstance(error, DBAPIError):
+            raise WorkflowError(
+                f"`{self.place.name}` refuses it: {_reason(hidden(_in_a_line(error), self.place), self.place)}"
+            ) from None
 
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect. As a context manager it also says in a line what the database refuses, with ``WorkflowError``."""
         self.client.destroy()
 
     def put(self, order: Order, number: int, queue: str) -> str:
@@ -264,6 +275,20 @@ def refused(error: AgentLoomError) -> dict[str, JSON]:
 def _time_of(status: WorkflowStatus) -> str:
     """Return when something last happened to a segment: ISO 8601, UTC."""
     return datetime.fromtimestamp((status.updated_at or status.created_at or 0) / 1000, UTC).isoformat()
+
+
+def _reason(text: str, place: Place) -> str:
+    """Return why a database can't be used, with the cure where there is one."""
+    if "permission denied" in text:
+        return (
+            f"{text}; a role that may do it prepares it with `agentloom worker --prepare`, and gives this one its rights:"
+            " docs/scale.md says which"
+        )
+    if "workflow_status" in text or ("does not exist" in text and "relation" in text):
+        return f"no worker has prepared it yet; start one with `agentloom worker --on {place.name}`"
+    if "certificate verify failed" in text or "server certificate" in text or "root certificate" in text:
+        return f"{text}; `sslrootcert=FILE` in the address names the certificate of who signed the server's"
+    return text
 
 
 def _in_a_line(error: object) -> str:

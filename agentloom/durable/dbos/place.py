@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.records import record
 
 CURE = "install it with `pip install 'agentloom[dbos]'`"
+
+SCHEMA = "agentloom"
+"""The schema of our tables in a PostgreSQL database."""
 
 _POSTGRES = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"
@@ -32,6 +36,7 @@ def place_of(url: str) -> Place:
         file = Path(url[len(_SQLITE) :]).absolute()
         place = Place(f"{_SQLITE}{file}", url, file)
     elif url.startswith(_POSTGRES):
+        _check(url)
         place = Place("postgresql://" + url.partition("://")[2], _without_password(url), None)
     else:
         shown = _without_password(url)
@@ -41,10 +46,38 @@ def place_of(url: str) -> Place:
     return place
 
 
+def _check(url: str) -> None:
+    """Raise ``UsageError`` for an address in which a password can't be told from what comes after it: it must not get into a message."""
+    try:
+        found = urlsplit(url)
+        clear = found.port is None or found.port > 0
+    except ValueError:
+        clear = False
+    if not clear or (found.password or "").count(":") or "@" in found.path + found.fragment:
+        raise UsageError(
+            f"`--on {_without_password(url)}` can't be read: write what is special in a password as `%40` for `@`, `%3A` for `:`,"
+            " `%2F` for `/`, or leave the password to PGPASSWORD or ~/.pgpass"
+        )
+
+
 def _without_password(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     login, at, host = rest.rpartition("@")
-    return f"{scheme}{separator}{login.partition(':')[0]}{at}{host}"
+    address, mark, query = host.partition("?")
+    kept = [part for part in query.split("&") if not part.partition("=")[0].endswith("password")]
+    return f"{scheme}{separator}{login.partition(':')[0]}{at}{address}{mark if any(kept) else ''}{'&'.join(kept)}"
+
+
+def hidden(text: str, place: Place) -> str:
+    """Return a text of the database's without the password of the address, should it be there."""
+    if place.file is not None:
+        return text
+    found = urlsplit(place.url)
+    secrets = [found.password, *(value for name, value in parse_qsl(found.query) if name.endswith("password"))]
+    for secret in secrets:
+        for written in {secret, unquote(secret)} if secret else ():
+            text = text.replace(written, "***")
+    return text
 
 
 class Busy(WorkflowError):

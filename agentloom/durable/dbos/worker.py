@@ -25,7 +25,7 @@ from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
 from agentloom.durable.dbos.feed import Feed, Kept, StreamHost
 from agentloom.durable.dbos.liveness import Liveness
 from agentloom.durable.dbos.orders import HERE, LIFE, QUEUE, RUN, VERSION, Order
-from agentloom.durable.dbos.place import FileLock, Place
+from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
 from agentloom.durable.dbos.received import begun_from, order_of, recorded_in
 from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
 from agentloom.errors import AgentLoomError
@@ -112,6 +112,7 @@ class Worker:
             config={
                 "name": APPLICATION,
                 "system_database_url": self.place.url,
+                "dbos_system_schema": SCHEMA,
                 "application_version": VERSION,
                 "executor_id": self.executor,
                 "serializer": DBOSPortableJSONSerializer(),
@@ -125,6 +126,8 @@ class Worker:
         queue = HERE if self._alone else QUEUE
         DBOS.listen_queues([queue])
         DBOS.launch()
+        if not self._alone:
+            _limit(self._dbos, queue, self._concurrency)
         DBOS.register_queue(
             queue,
             worker_concurrency=None if self._alone else self._concurrency,
@@ -252,6 +255,19 @@ class Worker:
             "result": result_to_wire(result),
             "checkpoint": None if kept.data is None else kept.data.to_dict(),
         }
+
+
+def _limit(dbos: DBOS, name: str, concurrency: int) -> None:
+    """Have this process perform so many segments of a queue at once. DBOS reads the number from the database, where it is one for all."""
+    stored = dbos._sys_db.get_queue
+
+    def get_queue(asked: str, **more: Any) -> Any:
+        queue = stored(asked, **more)
+        if queue is not None and asked == name:
+            queue._worker_concurrency = concurrency
+        return queue
+
+    dbos._sys_db.get_queue = get_queue  # type: ignore[assignment]
 
 
 _worker: Worker | None = None
