@@ -89,7 +89,7 @@ def write_by_hand(place: Place, written: dict[str, tuple[str, str, str]]) -> Non
 
     with psycopg.connect(place.url, autocommit=True) as server:
         for what, value, segment in wanted:
-            server.execute(f"UPDATE dbos.{what} = %s WHERE workflow_uuid = %s".encode(), (value, segment))
+            server.execute(f"UPDATE agentloom.{what} = %s WHERE workflow_uuid = %s".encode(), (value, segment))
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
