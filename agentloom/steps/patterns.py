@@ -17,8 +17,9 @@ WITHIN = 5.0
 # A pattern without repetitions looks at each place of the text once. Others are searched by a process of their own: `re` holds the
 # interpreter while it searches, so no thread could stop it.
 _REPEATS = re.compile(r"[*+{?](?!i\))|\(\?[^i)]|\\[1-9]")
+# It ends by itself when we are gone and can't end it; a clock of the system's own, since Python's handlers wait for the search too.
 _SEARCH = (
-    "import json,re,sys; patterns,text=json.load(sys.stdin); "
+    "import json,re,signal,sys; getattr(signal,'alarm',int)(int(sys.argv[1])); patterns,text=json.load(sys.stdin); "
     "print(next((at for at,one in enumerate(patterns) if re.search(one,text)),-1))"
 )
 
@@ -52,7 +53,7 @@ def _search(patterns: Sequence[str], text: str) -> int:
 
     try:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _SEARCH],
+            [sys.executable, "-I", "-S", "-c", _SEARCH, str(int(WITHIN) + 1)],
             input=json.dumps([patterns, text]).encode(),
             capture_output=True,
             timeout=WITHIN,

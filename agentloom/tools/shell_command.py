@@ -1,9 +1,10 @@
-"""The built-in tool that runs commands. Nothing that a command starts outlives it."""
+"""The built-in tool that runs commands. Nothing that a command starts outlives it, and no command the process that runs it."""
 
 from __future__ import annotations
 
 import asyncio
 import codecs
+import errno
 import os
 import signal
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ import anyio
 from agentloom.errors import ValidationError
 from agentloom.tools.base import BaseTool
 from agentloom.tools.catalogue import BUILTIN_TOOLS
+from agentloom.tools.guard import announced, forget, guard, watch
 from agentloom.tools.keys import ENVIRONMENT, idempotency_key
 from agentloom.tools.policy import Policy, current_policy, narrowed
 
@@ -71,7 +73,7 @@ class ShellCommand(BaseTool):
         environment.pop(ENVIRONMENT, None)  # that of a run which runs this one as its command
         if key := idempotency_key():
             environment[ENVIRONMENT] = key
-        run = await _start(program, folder, environment)
+        run = await _start(announced(program, bare=policy is not None), folder, environment)
         try:
             with anyio.fail_after(timeout or None):
                 await run.exited.wait()
@@ -88,7 +90,12 @@ def _program(command: str, folder: Path, policy: Policy | None) -> Sequence[str]
         return "sh", "-c", command
     from agentloom.tools.commands import allowed_program  # only for workflows with a sandbox
 
-    return allowed_program(policy, command, folder)
+    program = allowed_program(policy, command, folder)
+    with suppress(PermissionError), open(program[0], "rb") as file:
+        start = file.read(128)
+        if not start.startswith(b"#!") and b"\0" not in start:  # a shell's `exec` would run it as a script of its own
+            raise OSError(f"the command can't be started: {os.strerror(errno.ENOEXEC)}")
+    return program
 
 
 class _Output:
@@ -128,6 +135,7 @@ class _Run(asyncio.SubprocessProtocol):
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
         _running.add(self)
+        watch(transport.get_pid())
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         (self.stdout if fd == 1 else self.stderr).add(data)
@@ -151,12 +159,16 @@ class _Run(asyncio.SubprocessProtocol):
         with anyio.move_on_after(DRAIN_SECONDS):
             await self._drained.wait()
         self._transport.close()
-        _running.discard(self)
+        self._forget()
 
     def kill(self) -> None:
         """Kill the command and everything that it started, without waiting for it."""
         self._signal(signal.SIGKILL)
+        self._forget()
+
+    def _forget(self) -> None:
         _running.discard(self)
+        forget(self._transport.get_pid())
 
     def _signal(self, number: signal.Signals) -> None:
         # Nobody may be left; macOS says so with "not permitted".
@@ -173,7 +185,7 @@ async def _start(program: Sequence[str], folder: Path, environment: dict[str, st
             _, run = await loop.subprocess_exec(
                 _Run,
                 *program,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=guard(),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=folder,

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from select import select
+from select import poll, select
 from typing import Any
 
 import pytest
@@ -294,6 +294,29 @@ def test_a_second_signal_leaves_no_orphan_either(tmp_path: Path, start: Any, num
         assert (child.returncode, err) == (130, b"interrupted\n")
         assert select([held], [], [], 20)[0]
         assert held.read() == b""  # the end of the pipe: nobody holds it any more
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "command"),
+    [
+        ("", "exec < held; (cat; sleep 600) & cat & sleep 600"),
+        (", sandbox: {enabled: true, allowed_commands: [cat], readable_paths: [.]}", "cat held"),
+    ],
+)
+def test_a_killed_run_leaves_no_orphan(tmp_path: Path, start: Any, sandbox: str, command: str) -> None:
+    """SIGKILL gives a run no time to end its command; it ends all the same, and what it started too."""
+    os.mkfifo(tmp_path / "held")
+    text = (
+        f"name: shell\nconfig: {{provider: mock, model: m{sandbox}}}\nsteps:\n  - id: wait\n    type: tool\n"
+        f"    tool_name: shell_command\n    tool_args: {{command: '{command}', timeout: 0}}\n"
+    )
+    child = start("run", flow(tmp_path, text), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with (tmp_path / "held").open("wb") as held:  # returns once the command has it open
+        child.kill()
+        child.communicate()
+        end = poll()
+        end.register(held, 0)
+        assert end.poll(30_000)  # nobody reads it any more
 
 
 def test_nohup_keeps_a_run_going(tmp_path: Path, start: Any) -> None:

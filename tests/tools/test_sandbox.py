@@ -415,6 +415,22 @@ async def test_a_program_is_the_one_that_path_finds(place: Path, monkeypatch: py
     assert (await run(tools, "/bin/cat in/a.txt"))["stdout"] == "hello\n"
 
 
+async def test_a_program_is_run_without_a_shell_of_its_own(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SB-6: a text without `#!` is nothing to start, and its environment is the small one, without what a shell adds."""
+    (place / "bin").mkdir()
+    for name, text in (("plain", "echo hijacked\n"), ("speak", "#!/bin/sh\necho on\n")):
+        (place / "bin" / name).write_text(text)
+        (place / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("SHLVL", "3")
+    tools = registry(place, allowed_paths=["."], allowed_commands=["plain", "speak", "printenv"])
+    with pytest.raises(OSError, match="the command can't be started: Exec format error"):
+        await run(tools, "plain")
+    assert (await run(tools, "speak"))["stdout"] == "on\n"
+    names = {line.partition("=")[0] for line in (await run(tools, "printenv"))["stdout"].splitlines()}
+    assert names - {"_"} == {"PATH", "HOME", "LANG", "TMPDIR"}  # a shell that is bash adds `_`
+
+
 async def test_the_workflow_and_the_program_must_both_agree(place: Path) -> None:
     """A registry with a sandbox of its own, used by a workflow with another: what both allow is allowed."""
     tools = registry(place, readable_paths=["."], writable_paths=["out"], allowed_commands=["cat", "ls"])

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import select
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anyio
 import pytest
 
 from agentloom.errors import ValidationError
-from agentloom.tools import shell_command
+from agentloom.tools import guard, shell_command
 from agentloom.tools.catalogue import BUILTIN_TOOLS
 from agentloom.tools.registry import ToolRegistry
 from agentloom.tools.shell_command import MAX_OUTPUT_BYTES
@@ -197,3 +201,107 @@ async def test_commands_run_side_by_side(builtins: ToolRegistry, tmp_path: Path)
         group.start_soon(keep, "cat a")
         group.start_soon(keep, "echo through > a; echo sent")
     assert sorted(results) == ["sent\n", "through\n"]
+
+
+# Four lanes that never stop to begin commands, each with a child of its own; all hold the pipe `held` open.
+RESTLESS = """
+import anyio
+from agentloom.tools.shell_command import ShellCommand
+
+async def lane():
+    while True:
+        try:
+            await ShellCommand().execute("exec 3> held; echo . >&3; sleep 600 & wait", timeout=0.05)
+        except TimeoutError:
+            pass
+
+async def main():
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(lane)
+
+anyio.run(main)
+"""
+
+
+def test_commands_end_with_the_process_that_runs_them(tmp_path: Path) -> None:
+    """SIGKILL at any moment, also while a command is just beginning: nothing of it is left."""
+    os.mkfifo(tmp_path / "held")
+    random = Random(7)
+    root = Path(shell_command.__file__).parents[2]
+    for _ in range(6):
+        held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
+        ours = os.open(tmp_path / "held", os.O_WRONLY)  # no end of the pipe before we let go of it
+        process = subprocess.Popen(
+            [sys.executable, "-c", RESTLESS], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)}
+        )
+        try:
+            for _ in range(random.randint(1, 30)):
+                assert select.select([held], [], [], 30)[0]
+                os.read(held, 1)
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
+        while select.select([held], [], [], 30)[0]:
+            if not os.read(held, 1024):
+                break  # nobody holds it any more
+        else:
+            pytest.fail("a command is left")
+        os.close(held)
+
+
+async def test_a_guard_that_is_gone_is_replaced(builtins: ToolRegistry, watched: Watched) -> None:
+    """The commands don't notice; those that are running have the new one for their guard too."""
+    await run(builtins, "true")
+    old = guard._guard
+    assert old is not None
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, builtins, FAMILY.format(pipe=watched.pipe))
+        await watched.wait_for_start()
+        old.send_signal(signal.SIGKILL)
+        old.wait()
+        assert await run(builtins, "cat; echo on") == {"returncode": 0, "stdout": "on\n", "stderr": ""}
+        new = guard._guard
+        assert new is not None
+        assert new is not old
+        guard._close()
+        new.wait()  # what it does when we are gone: the first command is killed, and its step goes on
+    assert watched.all_ended()
+    assert (await run(builtins, "echo more"))["stdout"] == "more\n"
+
+
+async def test_a_guard_that_is_stopped_stops_nobody(builtins: ToolRegistry) -> None:
+    """More is written to it than its pipe takes."""
+    await run(builtins, "true")
+    assert guard._guard is not None
+    guard._guard.send_signal(signal.SIGSTOP)
+    try:
+        for group in range(10**6, 10**6 + 10_000):
+            guard.forget(group)
+        assert await run(builtins, "echo on") == {"returncode": 0, "stdout": "on\n", "stderr": ""}
+    finally:
+        guard._guard.send_signal(signal.SIGCONT)
+
+
+def test_a_copy_of_the_process_leaves_the_guard_alone() -> None:
+    """After `fork`, the copy holds nothing of the guard's, and begins one of its own."""
+    script = (
+        "import os, anyio\n"
+        "from agentloom.tools import guard\n"
+        "from agentloom.tools.shell_command import ShellCommand\n"
+        "run = lambda: print(anyio.run(ShellCommand().execute, 'echo on')['stdout'], end='', flush=True)\n"
+        "run()\n"
+        "way = guard._way\n"
+        "if os.fork():\n"
+        "    os.wait()\n"
+        "else:\n"
+        "    print(guard._way, guard._guard, flush=True)\n"
+        "    run()\n"
+        "run()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False, timeout=60,
+        cwd=Path(shell_command.__file__).parents[2],
+    )  # fmt: skip
+    assert (done.stderr, done.stdout) == ("", "on\n-1 None\non\non\non\n")
