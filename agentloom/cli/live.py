@@ -114,7 +114,7 @@ class LiveProgress:
         row = self._row(event.step)
         row.note = ""
         if self._stream:
-            self._turns.text(event.step, event.attempt, readable(event.text, self._look))
+            self._turns.text(event.step, event.attempt, event.seq, readable(event.text, self._look))
         else:
             row.tail = ("" if event.seq == 0 else row.tail[-TAIL:]) + visible(
                 event.text.replace("\n", " "), self._look.encoding

@@ -43,7 +43,7 @@ class PlainProgress:
         """Show one event."""
         if isinstance(event, StepDelta):
             if self._stream:
-                self._turns.text(event.step, event.attempt, readable(event.text, self._look))
+                self._turns.text(event.step, event.attempt, event.seq, readable(event.text, self._look))
         elif isinstance(event, RunStarted):
             self._layers = event.layers
             self.line(head_line(event, self._look))

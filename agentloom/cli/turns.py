@@ -18,13 +18,14 @@ class Turns:
         self._shown: str | None = None
         self._at_line_start = True
         self._texts: dict[str, list[str]] = {}  # what waits, by step
-        self._attempts: dict[str, int] = {}
+        self._pieces: dict[str, tuple[int, int]] = {}  # the last one of each step: its attempt and number
         self._waiting: list[str] = []
 
-    def text(self, step: str, attempt: int, text: str) -> None:
-        """Take a piece of a step's text; a new ``attempt`` begins the text anew."""
-        if self._attempts.setdefault(step, attempt) != attempt:
-            self._attempts[step] = attempt
+    def text(self, step: str, attempt: int, seq: int, text: str) -> None:
+        """Take a piece of a step's text. A new ``attempt`` begins the text anew, and so does one that comes again: its ``seq`` doesn't go up."""
+        before = self._pieces.get(step)
+        self._pieces[step] = attempt, seq
+        if before is not None and (before[0] != attempt or before[1] >= seq):
             text = f"\n{self._again}\n{text}"
         if self._shown is None:
             self._shown = step

@@ -73,7 +73,8 @@ class StepStarted(Event):
 
 @record(kw_only=True, repr=True)
 class StepDelta(Event):
-    """A piece of a streamed reply. Pieces are numbered from 0 in each attempt; a higher ``attempt`` begins the text anew."""
+    """A piece of a streamed reply. Pieces are numbered from 0 in each attempt; a higher ``attempt`` begins the text anew, and so does a ``seq``
+    that doesn't go up: the attempt comes again on another worker."""
 
     name: ClassVar[str] = "step_delta"
 

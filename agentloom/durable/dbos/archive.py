@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from itertools import count
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
 
+import anyio
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, WorkflowStatus
 from dbos import error as dbos_error
 from sqlalchemy.exc import DBAPIError
@@ -16,10 +21,11 @@ from agentloom.checkpointing.base import CheckpointData
 from agentloom.core.events import RunEvent
 from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, seed_of
 from agentloom.core.results import JSON, WorkflowResult
-from agentloom.durable.dbos.feed import STREAM, recorded_of
+from agentloom.durable.dbos.feed import STREAM, Once, recorded_of
 from agentloom.durable.dbos.orders import RUN, VERSION, Order, run_of, segment_id
 from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
 from agentloom.durable.dbos.received import is_segment, read_json_only, sound
+from agentloom.durable.dbos.sessions import engine_of, is_away
 from agentloom.durable.dbos.wire import event_from_wire, result_from_wire
 from agentloom.durable.journal import RunIsBusy
 from agentloom.durable.recorded import Recorded
@@ -27,10 +33,19 @@ from agentloom.errors import AgentLoomError, UsageError, WorkflowError
 
 read_json_only()
 
+log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
+
 APPLICATION = "agentloom"
 POOL = 4
 LOOK_S = 0.05
 """How often a reader looks for news, in seconds."""
+
+AGAIN_S = 1.0
+"""After what time a database that is away is asked again, in seconds."""
+
+GIVE_UP_S = 600.0
+"""How long whoever waits for a run waits for a database that is away, in seconds."""
 
 ALIVE = ("ENQUEUED", "PENDING", "DELAYED")
 
@@ -55,6 +70,33 @@ class Ended(NamedTuple):
     code: int = 0
 
 
+class Away:
+    """Counts how long a database is away from somebody who waits for a run."""
+
+    def __init__(self, place: Place, run_id: str) -> None:
+        self._place = place
+        self._run_id = run_id
+        self._since: float | None = None
+
+    def pause_s(self, error: Exception) -> float:
+        """Return when to ask again, in seconds. Raises the error when that is no cure, ``WorkflowError`` when it has lasted too long."""
+        if self._place.file is not None or not is_away(error):
+            raise error
+        if self._since is None:
+            self._since = monotonic()
+            log.warning("`%s` can't be reached; waits for it, %g minutes at most", self._place.name, GIVE_UP_S / 60)
+        if monotonic() - self._since > GIVE_UP_S:
+            raise WorkflowError(
+                f"`{self._place.name}` can't be reached for {GIVE_UP_S / 60:g} minutes;"
+                f" `agentloom runs show {self._run_id}` tells later how the run went"
+            ) from None
+        return AGAIN_S
+
+    def is_back(self) -> None:
+        """Take note that it answers."""
+        self._since = None
+
+
 class Archive:
     """The runs of a place."""
 
@@ -73,8 +115,10 @@ class Archive:
                 if place.file is not None:
                     place.file.parent.mkdir(parents=True, exist_ok=True)
                 DBOS.migrate(place.url, schema=SCHEMA)
+            self._engine = engine_of(place, POOL)
             self.client = DBOSClient(
                 system_database_url=place.url,
+                system_database_engine=self._engine,
                 dbos_system_schema=SCHEMA,
                 serializer=DBOSPortableJSONSerializer(),
                 system_database_pool_size=POOL,
@@ -100,27 +144,30 @@ class Archive:
     def close(self) -> None:
         """Disconnect. As a context manager it also says in a line what the database refuses, with ``WorkflowError``."""
         self.client.destroy()
+        if self._engine is not None:
+            self._engine.dispose()
 
     def put(self, order: Order, number: int, queue: str) -> str:
-        """Ask for a segment, and return its id. Raises ``RunIsBusy`` when it was asked for already: one of many wins."""
+        """Ask for a segment, and return its id. Raises ``RunIsBusy`` when it was asked for already: one of many wins.
+
+        When the connection breaks, it is asked for again, and what asked first is known by a number of its own.
+        """
         run_id = str(order.input["run_id"])
         segment = segment_id(run_id, number)
+        asked = {**order.input, "asked": os.urandom(8).hex()}
+        tries = count()
+
+        def enqueue() -> None:
+            is_first = next(tries) == 0
+            try:
+                self._enqueue(asked, segment, queue)
+            except dbos_error.DBOSWorkflowIDInUseError:
+                there = self.status(segment).input
+                if is_first or there is None or there["args"][0].get("asked") != asked["asked"]:
+                    raise
+
         try:
-            self.client.enqueue(
-                {
-                    "workflow_name": RUN,
-                    "queue_name": queue,
-                    "workflow_id": segment,
-                    "workflow_id_reuse_policy": "reject",
-                    "app_version": VERSION,
-                    "attributes": {
-                        "run": run_id,
-                        "segment": number,
-                        "workflow": str(order.input["definition"].get("name") or ""),
-                    },
-                },
-                order.input,
-            )
+            self._patiently(segment, enqueue)
         except dbos_error.DBOSWorkflowIDInUseError:
             if number == 1:
                 raise UsageError(
@@ -128,6 +175,24 @@ class Archive:
                 ) from None
             raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile; look at it again") from None
         return segment
+
+    def _enqueue(self, order: dict[str, JSON], segment: str, queue: str) -> None:
+        run_id, number = run_of(segment)
+        self.client.enqueue(
+            {
+                "workflow_name": RUN,
+                "queue_name": queue,
+                "workflow_id": segment,
+                "workflow_id_reuse_policy": "reject",
+                "app_version": VERSION,
+                "attributes": {
+                    "run": run_id,
+                    "segment": number,
+                    "workflow": str(order["definition"].get("name") or ""),
+                },
+            },
+            order,
+        )
 
     # --- finding runs
 
@@ -221,29 +286,43 @@ class Archive:
 
     def _written(self, segment: str) -> Iterator[Mapping[str, Any]]:
         try:
-            yield from self.client.read_stream(segment, STREAM, timeout_seconds=0)
+            yield from filter(Once(), self.client.read_stream(segment, STREAM, timeout_seconds=0))
         except dbos_error.DBOSStreamTimeoutError:
             return  # all of it, for now
 
     # --- following and ending one
 
     async def follow(self, segment: str) -> AsyncIterator[RunEvent]:
-        """Yield the events of a segment until it ends; of those that begin the run, the first."""
+        """Yield the events of a segment until it ends; of those that begin the run, the first. A database that is away is waited for.
+
+        Raises ``WorkflowError`` when it doesn't come back.
+        """
         run_id, _ = run_of(segment)
         begun = False
-        values = self.client.read_stream_async(segment, STREAM, polling_interval_sec=LOOK_S)
-        async with aclosing(values):
-            async for value in values:
-                for data in value.get("events", ()):
-                    event = event_from_wire(data, run_id)
-                    if event is None or (begun and event.name == "run_started"):
-                        continue
-                    begun = begun or event.name == "run_started"
-                    yield event
+        offset, is_new, away = 0, Once(), Away(self.place, run_id)
+        while True:
+            values = self.client.read_stream_async(segment, STREAM, offset=offset, polling_interval_sec=LOOK_S)
+            try:
+                async with aclosing(values):
+                    async for value in values:
+                        offset += 1
+                        away.is_back()
+                        for data in value.get("events", ()) if is_new(value) else ():
+                            event = event_from_wire(data, run_id)
+                            if event is None or (begun and event.name == "run_started"):
+                                continue
+                            begun = begun or event.name == "run_started"
+                            yield event
+                return
+            except Exception as error:
+                await anyio.sleep(away.pause_s(error))
 
     def ended(self, segment: str) -> Ended:
-        """Return how a segment ended. Raises ``WorkflowError`` for a result that can't be read."""
-        status = self.status(segment)
+        """Return how a segment ended. A database that is away is waited for.
+
+        Raises ``WorkflowError`` when it doesn't come back, and for a result that can't be read.
+        """
+        status = self._patiently(segment, lambda: self.status(segment))
         output = status.output if isinstance(status.output, Mapping) else {}
         if output.get("result") is not None:
             return Ended(sound(lambda: result_from_wire(output["result"]), f"the result of segment `{segment}`"))
@@ -254,6 +333,14 @@ class Archive:
         if isinstance(status.error, str):
             return Ended(None, f"segment `{segment}` can't be read: what the database holds isn't JSON", 1)
         return Ended(None, f"the worker failed: {_in_a_line(status.error or status.status)}", 1)
+
+    def _patiently(self, segment: str, ask: Callable[[], _Answer]) -> _Answer:
+        away = Away(self.place, run_of(segment)[0])
+        while True:
+            try:
+                return ask()
+            except Exception as error:
+                time.sleep(away.pause_s(error))
 
     def cancel(self, segment: str) -> None:
         """Stop a segment: it starts nothing more, and what it does is stopped where it is performed."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from dbos import DBOS
@@ -23,10 +26,13 @@ from agentloom.durable.recorded import Recorded
 log = logging.getLogger(__name__)
 
 STREAM = "events"
-"""The key of the stream. Its values are `{"lines": […], "events": […]}`: lines of the journal, in JSON, and events."""
+"""The key of the stream. Its values are `{"lines": […], "events": […], "n": "…"}`: lines of the journal, in JSON, events, and a number."""
 
 PATIENCE_S = 0.05
 """How long what nothing depends on may wait for company, in seconds: a write costs milliseconds."""
+
+LAG_S = 2.0
+"""How long a write may last, in seconds, while further steps of a layer begin: they would have to come again on another worker."""
 
 
 class Feed:
@@ -48,6 +54,9 @@ class Feed:
         self._change = threading.Condition()
         self._put = 0
         self._written = 0
+        self._marked = 0
+        self._waits_since = inf
+        self._life = os.urandom(4).hex()
         self._thread = threading.Thread(target=self._write_all, name="agentloom-feed", daemon=True)
         self._thread.start()
 
@@ -65,6 +74,17 @@ class Feed:
             self._events.append(event)
             self._put += 1
             self._change.notify_all()
+
+    def mark(self) -> None:
+        """Take note that what comes next depends on everything that was taken so far."""
+        with self._change:
+            self._marked = self._put
+            self._urgent = True
+            self._change.notify_all()
+
+    def is_safe(self) -> bool:
+        """Tell whether what was marked is written, or can't be, and the rest hasn't waited for long."""
+        return self.broken is not None or (self._written >= self._marked and monotonic() - self._waits_since < LAG_S)
 
     def flush(self) -> None:
         """Wait until everything that was taken is written, or can't be."""
@@ -88,15 +108,16 @@ class Feed:
                 if not self._urgent:
                     self._change.wait_for(lambda: self._urgent, PATIENCE_S)
                 lines, events, upto = self._lines, self._events, self._put
+                self._waits_since = monotonic()
                 self._lines, self._events, self._urgent = [], [], self._is_closed
                 if not lines and not events:
                     if self._is_closed:
                         return
                     continue
             if self.broken is None:
-                self._write({"lines": lines, "events": events})
+                self._write({"lines": lines, "events": events, "n": f"{self._life}-{upto}"})
             with self._change:
-                self._written = upto
+                self._written, self._waits_since = upto, inf
                 self._change.notify_all()
 
     def _write(self, value: Mapping[str, JSON]) -> None:
@@ -138,8 +159,8 @@ class StreamJournal(Journal):
         self._feed.line(text, urgent=True)
 
     def sync(self) -> None:
-        """Have the database keep what was noted."""
-        self._feed.flush()
+        """Have the database keep what was noted before another step begins; see ``Feed.is_safe``."""
+        self._feed.mark()
 
     @property
     def is_gone(self) -> bool:
@@ -203,6 +224,20 @@ class Kept(BaseCheckpointer):
         """Let it go."""
         await self.load(run_id)
         self.data = None
+
+
+class Once:
+    """Tells of each value of a stream whether it is new. One whose writing was not confirmed, since the connection broke, is written again."""
+
+    def __init__(self) -> None:
+        self._last: object = None
+
+    def __call__(self, value: Mapping[str, JSON]) -> bool:
+        """Tell whether a value isn't the one before it once more."""
+        number = value.get("n")
+        is_new = number is None or number != self._last
+        self._last = number
+        return is_new
 
 
 def recorded_of(lines: Iterable[str]) -> Recorded | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Container
+from time import monotonic
+from typing import Any
 from zlib import crc32
 
 from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.orders import QUEUE, RUN
 from agentloom.durable.dbos.place import Place
-
-if TYPE_CHECKING:
-    import psycopg
+from agentloom.durable.dbos.sessions import Session, session_of
 
 log = logging.getLogger(__name__)
 
@@ -21,19 +21,33 @@ ALIVE, RECOVERING = 4711, 4712
 LOOKS = 3
 """How many times in a row a worker must be found dead: after a restart of the database all need a moment to come back."""
 
-_KEEPALIVE: dict[str, Any] = {"keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
-_SERVER = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
+LOST_LOOKS = 10
+"""How many times in a row a segment must be found that is ours and that nobody performs: taken from the queue just when the connection broke."""
+
+GRACE_S = 8.0
+"""How long nobody is taken for dead after a connection was lost and made again, in seconds: the others may be on their way back, too."""
+
+ANSWER_S = 10.0
+"""How long an answer may take here, in seconds."""
 
 
 class Liveness:
-    """Holds this worker's lock, and has done again what workers left that hold none. A SQLite file has one worker: all others are dead."""
+    """Holds this worker's lock, and has done again what workers left that hold none. A SQLite file has one worker: all others are dead.
 
-    def __init__(self, place: Place, executor: str, archive: Archive) -> None:
+    ``performed`` returns the segments that this worker performs.
+    """
+
+    def __init__(
+        self, place: Place, executor: str, archive: Archive, performed: Callable[[], Container[str]] = tuple
+    ) -> None:
         self._place = place
         self._executor = executor
         self._archive = archive
-        self._session: psycopg.Connection[Any] | None = None
+        self._performed = performed
+        self._session: Session | None = None
         self._missed: dict[str, int] = {}
+        self._lost: dict[str, int] = {}
+        self._spared_until = 0.0
 
     def begin(self) -> None:
         """Take the lock, and look a first time."""
@@ -48,7 +62,9 @@ class Liveness:
             return
         try:
             session = self._session or self._connect()
-            others = [name for name in self._pending() if name != self._executor]
+            pending = self._pending()
+            self._find_lost(pending.pop(self._executor, []))
+            others = list(pending)
             if not others:
                 self._missed.clear()
                 return
@@ -60,7 +76,10 @@ class Liveness:
         except Exception:
             self.end()
             self._missed.clear()
+            self._spared_until = monotonic() + GRACE_S
             raise
+        if monotonic() < self._spared_until:
+            return
         alive = {row[0] for row in held}
         self._missed = {name: self._missed.get(name, 0) + 1 for name in others if _number(name) not in alive}
         dead = [name for name, times in self._missed.items() if times >= LOOKS]
@@ -79,18 +98,32 @@ class Liveness:
         if session is not None:
             session.close()
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        import psycopg
-
-        session = psycopg.connect(self._place.url, autocommit=True, options=_SERVER, connect_timeout=5, **_KEEPALIVE)
-        session.execute("SELECT pg_advisory_lock(%s, %s)", (ALIVE, _signed(_number(self._executor))))
+    def _connect(self) -> Session:
+        session = session_of(self._place, ANSWER_S)
+        # Shared, since nobody but us wants it: the server may not have noticed yet that our last session is gone.
+        session.execute("SELECT pg_advisory_lock_shared(%s, %s)", (ALIVE, _signed(_number(self._executor))))
         self._session = session
+        if self._spared_until:
+            self._spared_until = monotonic() + GRACE_S
         return session
 
-    def _pending(self) -> list[str]:
+    def _pending(self) -> dict[str, list[str]]:
         """Return who performs what is under way."""
-        listed = self._archive.client.list_workflows(status="PENDING", name=RUN, load_input=False, load_output=False)
-        return list(dict.fromkeys(status.executor_id for status in listed if status.executor_id))
+        found: dict[str, list[str]] = {}
+        for status in self._archive.client.list_workflows(
+            status="PENDING", name=RUN, load_input=False, load_output=False
+        ):
+            if status.executor_id:
+                found.setdefault(status.executor_id, []).append(status.workflow_id)
+        return found
+
+    def _find_lost(self, ours: list[str]) -> None:
+        """Put segments back that are ours by what the database says, and that we know nothing of."""
+        known = self._performed()
+        self._lost = {name: self._lost.get(name, 0) + 1 for name in ours if name not in known}
+        for name in [name for name, times in self._lost.items() if times >= LOST_LOOKS]:
+            log.info("Run segment %s is put back: it never got here", name)
+            self._archive.client.resume_workflow(name, queue_name=QUEUE)
 
     def _recover(self, executors: list[str]) -> None:
         if not executors:
@@ -111,6 +144,6 @@ def _signed(number: int) -> int:
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
-def _one(session: psycopg.Connection[Any], query: str, number: int) -> Any:
+def _one(session: Session, query: str, number: int) -> Any:
     row = session.execute(query.encode(), (number,)).fetchone()
     return None if row is None else row[0]

@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -17,7 +18,7 @@ from dbos import error as dbos_error
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.core.engine import WorkflowEngine
-from agentloom.core.events import RunEvent
+from agentloom.core.events import RunEvent, StepStarted
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
 from agentloom.core.results import JSON
@@ -27,6 +28,7 @@ from agentloom.durable.dbos.liveness import Liveness
 from agentloom.durable.dbos.orders import HERE, LIFE, QUEUE, RUN, VERSION, Order
 from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
 from agentloom.durable.dbos.received import begun_from, order_of, recorded_in
+from agentloom.durable.dbos.sessions import engine_of, is_away
 from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
 from agentloom.errors import AgentLoomError
 from agentloom.providers.gateway import ProviderGateway
@@ -38,6 +40,12 @@ POLL_S = 0.1
 
 WATCH_S = 0.5
 """How often it looks whether those that it performs are its still, and whether other workers live."""
+
+RECONNECT_S = 60.0
+"""How long one attempt to get back to the database lasts, in seconds, before DBOS begins to wait longer and longer."""
+
+WRITTEN_S = 60.0
+"""How long it may take until the database knows that a segment has ended, in seconds."""
 
 WIND_UP_S = 5.0
 """How long a segment that is stopped may take to tidy up, in seconds."""
@@ -90,6 +98,7 @@ class Worker:
         self._dbos: DBOS | None = None
         self._lock: FileLock | None = None
         self._liveness: Liveness | None = None
+        self._left: dict[str, float] = {}
         self._stop = threading.Event()
         self.executor = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
 
@@ -108,11 +117,13 @@ class Worker:
         if self._alone:
             self.archive.take_back(HERE)
         _worker = self
+        self._engine = engine_of(self.place, POOL, self._stop.is_set, RECONNECT_S)
         self._dbos = DBOS(
             config={
                 "name": APPLICATION,
                 "system_database_url": self.place.url,
                 "dbos_system_schema": SCHEMA,
+                "system_database_engine": self._engine,
                 "application_version": VERSION,
                 "executor_id": self.executor,
                 "serializer": DBOSPortableJSONSerializer(),
@@ -135,7 +146,7 @@ class Worker:
             on_conflict="always_update",
         )
         if not self._alone:
-            self._liveness = Liveness(self.place, self.executor, self.archive)
+            self._liveness = Liveness(self.place, self.executor, self.archive, self._known)
             self._liveness.begin()
         threading.Thread(target=self._watch, name="agentloom-watch", daemon=True).start()
 
@@ -166,6 +177,8 @@ class Worker:
         self._stop.set()
         DBOS.destroy(workflow_completion_timeout_sec=2 if was_busy else 0)
         self.archive.close()
+        if self._engine is not None:
+            self._engine.dispose()
         if self._liveness is not None:
             self._liveness.end()
         if self._lock is not None:
@@ -175,6 +188,12 @@ class Worker:
     def _wait_for_lives(self, seconds: float) -> None:
         with self._ended:
             self._ended.wait_for(lambda: not self._lives, seconds)
+
+    def _known(self) -> set[str]:
+        """Return the segments that are performed here, and those of which DBOS may still be writing down how they ended."""
+        with self._ended:
+            self._left = {name: at for name, at in self._left.items() if monotonic() - at < WRITTEN_S}
+            return {*self._lives, *self._left}
 
     def _watch(self) -> None:
         """Stop what was cancelled or taken over; have what dead workers left performed again."""
@@ -206,7 +225,9 @@ class Worker:
         finally:
             feed.close()
             with self._ended:
-                self._lives.pop(segment, None)
+                if self._lives.get(segment) is life:  # and not the next one, after this one was taken over
+                    del self._lives[segment]
+                self._left[segment] = monotonic()
                 self._ended.notify_all()
         if feed.lost:
             raise dbos_error.DBOSWorkflowConflictIDError(segment)
@@ -233,9 +254,11 @@ class Worker:
         gateway, tools = self._equip(document)
 
         async def tell(event: RunEvent) -> None:
+            if isinstance(event, StepStarted) and not feed.is_safe():
+                await asyncio.to_thread(feed.flush)  # what the step depends on; the others go on meanwhile
             feed.event(event_to_wire(event))
 
-        written = await asyncio.to_thread(self.archive.lines, segment)
+        written = await self._written(segment)
         recorded = recorded_in([*order["lines"], *written], segment)
         seed = begun_from(order, recorded, segment)
         kept = Kept()
@@ -255,6 +278,16 @@ class Worker:
             "result": result_to_wire(result),
             "checkpoint": None if kept.data is None else kept.data.to_dict(),
         }
+
+    async def _written(self, segment: str) -> list[str]:
+        """Return what earlier lives of a segment wrote down. A database that is away just now is waited for."""
+        while True:
+            try:
+                return await asyncio.to_thread(self.archive.lines, segment)
+            except Exception as error:
+                if not is_away(error):
+                    raise
+                await anyio.sleep(WATCH_S)
 
 
 def _limit(dbos: DBOS, name: str, concurrency: int) -> None:
