@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -28,11 +28,11 @@ class Workers:
         """What each was told to be called, by its process id, in `WORKER_NAME`."""
         self._numbers = count(1)
 
-    def start(self, *options: str) -> subprocess.Popen[str]:
-        """Start one; returns at once."""
+    def start(self, *options: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """Start one; returns at once. ``before`` stands before its command."""
         name = f"worker{next(self._numbers)}"
         process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "agentloom", "worker", "--drain", "10", *self.options, *options],
+            [*before, sys.executable, "-W", "error", "-m", "agentloom", "worker", "--drain", "10", *self.options, *options],
             cwd=self.folder, env={**self.environment, "WORKER_NAME": name}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         self.running.append(process)

@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
@@ -18,29 +18,33 @@ _numbers = count(1)
 
 
 def missing(what: str) -> NoReturn:
-    """Leave a test out, since PostgreSQL isn't there: but not in CI, where it has to be."""
-    cure = f"{what} is missing; `make postgres` installs it, or says what to install"
+    """Leave a test out, since what it needs isn't there: but not in CI, where it has to be."""
+    cure = f"{what} is missing; `make postgres` installs what it can, or says what to install"
     if os.environ.get("CI"):
         pytest.fail(cure, pytrace=False)
     pytest.skip(cure)
 
 
 class Server:
-    """A PostgreSQL server on loopback, in a folder of its own."""
+    """A PostgreSQL server in a folder of its own, on loopback or another address of this machine. ``before`` stands before each command."""
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, host: str = "127.0.0.1", before: Sequence[str] = ()) -> None:
         self.programs = programs
+        self.host = host
+        self._before = before
         self.folder = Path(mkdtemp(prefix="agentloom-pg-"))
         self.folder.chmod(0o777)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self._call("initdb", "-D", str(self.folder / "data"), "-A", "trust", "-U", "postgres", "-N", "-E", "UTF8")
+        with (self.folder / "data" / "pg_hba.conf").open("a", encoding="utf-8") as rules:
+            rules.write("host all all samenet trust\n")
         self.start()
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
-        options = f"-F -c listen_addresses=127.0.0.1 -p {self.port} -c unix_socket_directories={self.folder}"
+        options = f"-F -c listen_addresses={self.host} -p {self.port} -c unix_socket_directories={self.folder}"
         log = str(self.folder / "log")
         self._call("pg_ctl", "-D", str(self.folder / "data"), "-l", log, "-w", "-o", options, "start")
 
@@ -59,7 +63,12 @@ class Server:
 
     @property
     def _url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}"
+        return f"postgresql://postgres@{self.host}:{self.port}"
+
+    def close(self) -> None:
+        """Stop it and remove its folder."""
+        self.stop("immediate")
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _call(self, program: str, *arguments: str) -> None:
         """Call one of its programs, which refuse to run as root."""
@@ -67,30 +76,39 @@ class Server:
         if os.geteuid() == 0:
             command = ["runuser", "-u", "postgres", "--", *command]
         done = subprocess.run(
-            command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
+            [*self._before, *command],
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
+
+
+def programs() -> Path:
+    """Return the folder of PostgreSQL's programs."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    where = shutil.which("initdb")
+    if not found and where is None:
+        missing("PostgreSQL")
+    return found[-1].parent if found else Path(str(where)).parent
 
 
 @pytest.fixture(scope="session")
 def new_server() -> Iterator[Callable[[], Server]]:
     """Return a function that starts a server."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    where = shutil.which("initdb")
-    if not found and where is None:
-        missing("PostgreSQL")
     started: list[Server] = []
 
     def new() -> Server:
-        started.append(Server(found[-1].parent if found else Path(str(where)).parent))
+        started.append(Server(programs()))
         return started[-1]
 
     try:
         yield new
     finally:
         for server in started:
-            server.stop("immediate")
-            shutil.rmtree(server.folder, ignore_errors=True)
+            server.close()
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ from tests.durable.crew import workers as workers
 from tests.durable.postgres import new_postgres as new_postgres
 from tests.durable.postgres import new_server as new_server
 from tests.durable.postgres import server as server
+from tests.scale.hosts import far_server as far_server
+from tests.scale.hosts import network as network
 
 HERE = Path(__file__).resolve().parent
 LIMIT_S = 900.0

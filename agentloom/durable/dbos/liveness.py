@@ -11,7 +11,7 @@ from zlib import crc32
 from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.orders import QUEUE, RUN
 from agentloom.durable.dbos.place import Place
-from agentloom.durable.dbos.sessions import Session, session_of
+from agentloom.durable.dbos.sessions import DEAD_MS, Session, session_of
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +100,10 @@ class Liveness:
 
     def _connect(self) -> Session:
         session = session_of(self._place, ANSWER_S)
+        # Of a process that hangs or is stopped, the system goes on answering for its connections: only its silence tells (PostgreSQL 14).
+        session.execute(
+            "SELECT set_config(name, %s, false) FROM pg_settings WHERE name = 'idle_session_timeout'", (str(DEAD_MS),)
+        )
         # Shared, since nobody but us wants it: the server may not have noticed yet that our last session is gone.
         session.execute("SELECT pg_advisory_lock_shared(%s, %s)", (ALIVE, _signed(_number(self._executor))))
         self._session = session
