@@ -29,6 +29,7 @@ PROVIDER_KEYS = (
     "fallback",
     "max_rpm",
     "max_tpm",
+    "max_concurrent",
 )
 
 

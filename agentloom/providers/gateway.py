@@ -12,7 +12,17 @@ from typing import TypeVar
 from agentloom.errors import CircuitOpenError, ProviderError
 from agentloom.providers.base import EmbeddingRequest, EmbeddingResponse, OnDelta, Provider, Request, Response
 from agentloom.providers.breaker import RESET_SECONDS, THRESHOLD, Breaker, Meaning, State, meaning_of
-from agentloom.providers.rates import REQUESTS_A_MINUTE, TOKENS_A_MINUTE, RateLimit, estimated_tokens, tokens_of_texts
+from agentloom.providers.rates import (
+    NO_LIMIT,
+    REQUESTS_A_MINUTE,
+    TOKENS_A_MINUTE,
+    Leave,
+    Limit,
+    RateLimit,
+    Turns,
+    estimated_tokens,
+    tokens_of_texts,
+)
 from agentloom.records import record
 
 PRIORITY_CHOSEN = 0
@@ -26,7 +36,10 @@ Answer = TypeVar("Answer", Response, EmbeddingResponse)
 
 @record()
 class Registration:
-    """One provider as the gateway knows it. ``models`` are names or patterns (`gpt-4*`); None asks the provider itself."""
+    """One provider as the gateway knows it. ``models`` are names or patterns (`gpt-4*`); None asks the provider itself.
+
+    A call needs a turn of all ``turns``; without limits there are none.
+    """
 
     provider: Provider
     priority: int = PRIORITY_OTHER
@@ -34,7 +47,8 @@ class Registration:
     models: tuple[str, ...] | None = None
     model_aliases: Mapping[str, str] = field(default_factory=dict)
     breaker: Breaker = field(default_factory=lambda: Breaker(""))
-    rate: RateLimit = field(default_factory=lambda: RateLimit("", None, None))
+    limit: Limit = NO_LIMIT
+    turns: tuple[Turns, ...] = ()
 
     def serves(self, model: str) -> bool:
         """Tell whether calls for ``model`` may go to this provider."""
@@ -86,14 +100,17 @@ class ProviderGateway:
         max_tpm: int | None = TOKENS_A_MINUTE,
         circuit_fail_threshold: int = THRESHOLD,
         circuit_reset_timeout: float = RESET_SECONDS,
+        max_concurrent: int | None = None,
     ) -> None:
         """Add a provider; one of the same name is replaced.
 
         ``models`` (names or patterns such as `gpt-4*`) says which models it serves, instead of the provider's own word.
         ``model_aliases`` translates requested names into this provider's; an alias counts as served. ``max_rpm`` and ``max_tpm`` are
-        requests and tokens a minute, None for no limit. So many failures in a row keep calls away for ``circuit_reset_timeout`` seconds.
+        requests and tokens a minute, ``max_concurrent`` calls at once; None for no limit. So many failures in a row keep calls away for
+        ``circuit_reset_timeout`` seconds.
         """
         name = provider.name
+        limit = Limit(max_rpm, max_tpm, max_concurrent)
         entry = Registration(
             provider,
             priority,
@@ -101,7 +118,8 @@ class ProviderGateway:
             None if models is None else tuple(models),
             dict(model_aliases or {}),
             Breaker(name, circuit_fail_threshold, circuit_reset_timeout),
-            RateLimit(name, max_rpm, max_tpm),
+            limit,
+            _turns(name, limit),
         )
         kept = [known for known in self._registered if known.provider.name != provider.name]
         # Sorting is stable: providers of one priority stay in the order in which they were registered.
@@ -110,6 +128,15 @@ class ProviderGateway:
     def wrap(self, wrapped: Callable[[Provider], Provider]) -> None:
         """Put something around every provider that is registered by now, such as a ``RecordingProvider``."""
         self._registered = [replace(entry, provider=wrapped(entry.provider)) for entry in self._registered]
+
+    def share(self, limits: Mapping[str, Limit], shared: Callable[[str, Limit], Turns]) -> None:
+        """Have some limits, by the names of providers, kept by what several gateways share, instead of by this one alone."""
+        for at, entry in enumerate(self._registered):
+            name = entry.provider.name
+            if (limit := limits.get(name, NO_LIMIT)) != NO_LIMIT:
+                own = entry.limit.without(limit)
+                turns = (*_turns(name, own), shared(name, limit))
+                self._registered[at] = replace(entry, limit=own, turns=turns)
 
     def mark_absent(self, absent: Absent) -> None:
         """Remember a provider that could not be registered, so that errors can say how to get it."""
@@ -221,20 +248,24 @@ class ProviderGateway:
         call: Callable[[Registration], Awaitable[Answer]],
         deltas: _Deltas,
     ) -> Answer:
-        """Make one call to one provider, when its circuit lets it pass and its rate limit has room."""
+        """Make one call to one provider, when its circuit lets it pass and its limits have room."""
         trial = entry.breaker.enter()
         meaning = Meaning.NOTHING  # also of a call that is called off
+        leaves: list[Leave] = []
+        said = 0
         try:
-            if entry.rate.is_limited:
-                await entry.rate.wait(tokens())
+            for turns in entry.turns:
+                leaves.append(await turns.enter(tokens()))
             answer = await self._call(entry, call, deltas)
             meaning = Meaning.WELL
+            said = answer.usage.completion_tokens
         except ProviderError as error:
             meaning = meaning_of(error)
             raise
         finally:
             entry.breaker.leave(meaning, trial)
-        entry.rate.count(answer.usage.completion_tokens)
+            for leave in leaves:
+                leave(said)
         return answer
 
     async def _call(
@@ -279,6 +310,11 @@ class _Deltas:
             except Exception as error:
                 self.failure = error
                 raise
+
+
+def _turns(name: str, limit: Limit) -> tuple[Turns, ...]:
+    """Return the turns that a provider's limits ask for: none without any."""
+    return () if limit == NO_LIMIT else (RateLimit(name, limit),)
 
 
 def _cannot(provider: str, lacks: str) -> ProviderError:

@@ -1,4 +1,4 @@
-"""A provider's rate limits: requests and tokens a minute, as buckets that fill steadily. Calls wait for their turn.
+"""A provider's limits: requests and tokens a minute, as buckets that fill steadily, and calls at once. Calls wait for their turn.
 
 Time is that of the event loop. A bucket may go below zero: whoever takes it there waits until it is filled again, so calls go in the
 order in which they came. The tokens of a reply are known only afterwards; they are taken then, and those who follow wait.
@@ -6,8 +6,9 @@ order in which they came. The tokens of a reply are known only afterwards; they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple, Protocol, TypeAlias
 
 import anyio
 
@@ -42,34 +43,64 @@ class Bucket:
         self._level += amount
 
 
-class RateLimit:
-    """The limits of one provider; None is no limit."""
+class Limit(NamedTuple):
+    """What a provider allows: requests and tokens a minute, calls at once. None is no limit."""
 
-    def __init__(self, name: str, requests: int | None, tokens: int | None) -> None:
-        self.name = name
-        self._requests = None if requests is None else Bucket(requests)
-        self._tokens = None if tokens is None else Bucket(tokens)
+    requests: int | None = None
+    tokens: int | None = None
+    concurrent: int | None = None
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is a limit at all."""
-        return self._requests is not None or self._tokens is not None
+    def without(self, other: Limit) -> Limit:
+        """Return what is left when what ``other`` limits is limited elsewhere."""
+        return Limit(*(None if there is not None else here for here, there in zip(self, other, strict=True)))
 
-    async def wait(self, tokens: int) -> None:
-        """Wait until a request with so many tokens may be sent.
+
+NO_LIMIT = Limit()
+
+Leave: TypeAlias = Callable[[int], None]
+"""Ends a turn, and is told how many tokens the reply had."""
+
+
+class Turns(Protocol):
+    """Who may call a provider, and when. A gateway has its own (``RateLimit``); several processes may share one."""
+
+    async def enter(self, tokens: int) -> Leave:
+        """Wait for the turn of a request with so many tokens, and return what ends it. A wait that is called off takes nothing.
 
         Raises ``RateLimitError``, permanent, for a request that is larger than a minute's tokens: no wait would help.
         """
-        if self._tokens is not None and tokens > self._tokens.limit:
-            raise RateLimitError(
-                f"Provider '{self.name}': the request has about {tokens:,} tokens, more than the {self._tokens.limit:,} "
-                "a minute that are allowed",
-                provider=self.name,
-                permanent=True,
-            )
-        with self._taken(tokens) as seconds:
-            if seconds > 0:
-                await anyio.sleep(seconds)
+        ...
+
+
+class RateLimit:
+    """The limits of one provider, for the calls of one gateway."""
+
+    def __init__(self, name: str, limit: Limit = NO_LIMIT) -> None:
+        self.name = name
+        self.limit = limit
+        self._requests = None if limit.requests is None else Bucket(limit.requests)
+        self._tokens = None if limit.tokens is None else Bucket(limit.tokens)
+        self._slots = None if limit.concurrent is None else anyio.Semaphore(limit.concurrent)
+
+    async def enter(self, tokens: int) -> Leave:
+        """Wait for a turn."""
+        refuse_larger(self.name, self.limit, tokens)
+        if self._slots is not None:
+            await self._slots.acquire()
+        try:
+            with self._taken(tokens) as seconds:
+                if seconds > 0:
+                    await anyio.sleep(seconds)
+        except BaseException:
+            self._leave()
+            raise
+        return self._leave
+
+    def _leave(self, tokens: int = 0) -> None:
+        if self._slots is not None:
+            self._slots.release()
+        if self._tokens is not None:
+            self._tokens.take(tokens)
 
     @contextmanager
     def _taken(self, tokens: int) -> Iterator[float]:
@@ -83,10 +114,16 @@ class RateLimit:
                 bucket.give_back(amount)
             raise
 
-    def count(self, tokens: int) -> None:
-        """Count the tokens of a reply."""
-        if self._tokens is not None:
-            self._tokens.take(tokens)
+
+def refuse_larger(name: str, limit: Limit, tokens: int) -> None:
+    """Raise ``RateLimitError``, permanent, when a request has more tokens than a minute may have: no wait would help."""
+    if limit.tokens is not None and tokens > limit.tokens:
+        raise RateLimitError(
+            f"Provider '{name}': the request has about {tokens:,} tokens, more than the {limit.tokens:,} "
+            "a minute that are allowed",
+            provider=name,
+            permanent=True,
+        )
 
 
 def estimated_tokens(messages: Sequence[Message]) -> int:

@@ -18,7 +18,7 @@ from agentloom.providers.gateway import (
     ProviderGateway,
 )
 from agentloom.providers.mock import LatencyModel, MockProvider
-from agentloom.providers.rates import REQUESTS_A_MINUTE, TOKENS_A_MINUTE
+from agentloom.providers.rates import NO_LIMIT, REQUESTS_A_MINUTE, TOKENS_A_MINUTE, Limit
 from agentloom.providers.recording import Recording, load_recording
 from agentloom.providers.secret import Secret
 from agentloom.providers.table import BY_NAME, PROVIDER_NAMES, PROVIDERS, ProviderSpec
@@ -45,8 +45,7 @@ class _Plan:
     key_env: str | None = None
     models: tuple[str, ...] | None = None
     model_aliases: Mapping[str, str] = field(default_factory=dict)
-    max_rpm: int = REQUESTS_A_MINUTE
-    max_tpm: int = TOKENS_A_MINUTE
+    stated: Limit = NO_LIMIT
 
 
 def gateway_for(
@@ -157,11 +156,18 @@ def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]])
                 fields.text("api_key_env") or (spec.key_env if spec.name == name else None),
                 fields.texts("models"),
                 fields.aliases("model_aliases"),
-                fields.number("max_rpm", REQUESTS_A_MINUTE),
-                fields.number("max_tpm", TOKENS_A_MINUTE),
+                fields.limit(),
             )
         )
     return plans
+
+
+def stated_limits(gateway: ProviderGateway, settings_providers: Mapping[str, Mapping[str, Any]]) -> dict[str, Limit]:
+    """Return the limits that settings state of a gateway's providers, by name; what isn't stated has its default there, and isn't in it."""
+    found = {
+        name: _Fields(name, table).limit() for name, table in settings_providers.items() if name in gateway.providers
+    }
+    return {name: limit for name, limit in found.items() if limit != NO_LIMIT}
 
 
 def _register(
@@ -188,8 +194,9 @@ def _register(
         plan.is_fallback,
         plan.models,
         plan.model_aliases,
-        plan.max_rpm,
-        plan.max_tpm,
+        plan.stated.requests or REQUESTS_A_MINUTE,
+        plan.stated.tokens or TOKENS_A_MINUTE,
+        max_concurrent=plan.stated.concurrent,
     )
 
 
@@ -268,6 +275,11 @@ class _Fields:
         if type(value) is int and value >= 1:
             return value
         raise self._wrong(key, "a whole number from 1 up")
+
+    def limit(self) -> Limit:
+        """Return the limits that are stated."""
+        keys = ("max_rpm", "max_tpm", "max_concurrent")
+        return Limit(*(self.number(key, 0) if key in self.table else None for key in keys))
 
     def texts(self, key: str) -> tuple[str, ...] | None:
         value = self.table.get(key)

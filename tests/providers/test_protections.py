@@ -261,6 +261,43 @@ def test_who_gives_up_waiting_leaves_the_others_their_place() -> None:
     run_virtual(main)
 
 
+def test_calls_at_once() -> None:
+    """As many as the limit, the others when one of them has ended, however it did: answered, failed or called off."""
+
+    async def main() -> None:
+        moody = Moody()
+        moody.moods = [10, error(400), 20, 1000]
+        gateway = gateway_of(moody, max_concurrent=2)
+        with anyio.move_on_after(50):
+            async with anyio.create_task_group() as group:
+                for _ in range(4):
+                    group.start_soon(call, gateway)
+        assert moody.times == pytest.approx([0, 0, 0, 10])
+        for _ in range(3):
+            await call(gateway)
+        assert moody.times[4:] == pytest.approx([50, 50, 50])
+
+    run_virtual(main)
+
+
+def test_who_gives_up_waiting_for_a_slot_takes_none() -> None:
+    """Nor a share of the rate."""
+
+    async def main() -> None:
+        moody = Moody()
+        moody.moods = [100]
+        gateway = gateway_of(moody, max_concurrent=1, max_rpm=2)
+        async with anyio.create_task_group() as group:
+            group.start_soon(call, gateway)
+            await anyio.sleep(1)
+            with anyio.move_on_after(5):
+                await call(gateway)
+            group.start_soon(call, gateway)
+        assert moody.times == pytest.approx([0, 100])
+
+    run_virtual(main)
+
+
 def test_an_open_circuit_is_told_by_name() -> None:
     """With the number of failures."""
 

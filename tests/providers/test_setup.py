@@ -307,6 +307,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"openai": {"models": "gpt-4o"}}, "setting `providers.openai.models` must be a list of texts"),
     ({"openai": {"model_aliases": {"a": 1}}}, "setting `providers.openai.model_aliases` must be a table of texts"),
     ({"openai": {"max_rpm": 0}}, "setting `providers.openai.max_rpm` must be a whole number from 1 up"),
+    (
+        {"openai": {"max_concurrent": True}},
+        "setting `providers.openai.max_concurrent` must be a whole number from 1 up",
+    ),
     ({"openai": {"base_url": "host"}}, "`providers.openai.base_url` must be an address such as `https://host/v1`"),
     ({"mock": {}}, "`providers.mock` can't be set up in the settings; choose it with `provider: mock`"),
     ({"opnai": {}, "openai": {}}, "unknown provider `opnai` in the settings; did you mean `openai`?"),

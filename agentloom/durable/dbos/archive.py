@@ -26,6 +26,7 @@ from agentloom.durable.dbos.orders import RUN, VERSION, Order, run_of, segment_i
 from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
 from agentloom.durable.dbos.received import is_segment, read_json_only, sound
 from agentloom.durable.dbos.sessions import engine_of, is_away
+from agentloom.durable.dbos.tables import prepare
 from agentloom.durable.dbos.wire import event_from_wire, result_from_wire
 from agentloom.durable.journal import RunIsBusy
 from agentloom.durable.recorded import Recorded
@@ -115,6 +116,8 @@ class Archive:
                 if place.file is not None:
                     place.file.parent.mkdir(parents=True, exist_ok=True)
                 DBOS.migrate(place.url, schema=SCHEMA)
+                if place.file is None:
+                    prepare(place)
             self._engine = engine_of(place, POOL)
             self.client = DBOSClient(
                 system_database_url=place.url,

@@ -23,15 +23,18 @@ from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
 from agentloom.core.results import JSON
 from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
+from agentloom.durable.dbos.counters import InDatabase, InMemory
 from agentloom.durable.dbos.feed import Feed, Kept, StreamHost
 from agentloom.durable.dbos.liveness import Liveness
 from agentloom.durable.dbos.orders import HERE, LIFE, QUEUE, RUN, VERSION, Order
 from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
 from agentloom.durable.dbos.received import begun_from, order_of, recorded_in
 from agentloom.durable.dbos.sessions import engine_of, is_away
+from agentloom.durable.dbos.turns import AllTurns
 from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
 from agentloom.errors import AgentLoomError
 from agentloom.providers.gateway import ProviderGateway
+from agentloom.providers.setup import stated_limits
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +102,7 @@ class Worker:
         self._lock: FileLock | None = None
         self._liveness: Liveness | None = None
         self._left: dict[str, float] = {}
+        self._turns: AllTurns | None = None
         self._stop = threading.Event()
         self.executor = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
 
@@ -116,6 +120,8 @@ class Worker:
         self.archive.is_ours = self._alone and self.place.file is not None
         if self._alone:
             self.archive.take_back(HERE)
+        else:
+            self._turns = AllTurns(InMemory() if self.place.file is not None else InDatabase(self.place))
         _worker = self
         self._engine = engine_of(self.place, POOL, self._stop.is_set, RECONNECT_S)
         self._dbos = DBOS(
@@ -179,6 +185,8 @@ class Worker:
         self.archive.close()
         if self._engine is not None:
             self._engine.dispose()
+        if self._turns is not None:
+            self._turns.close()
         if self._liveness is not None:
             self._liveness.end()
         if self._lock is not None:
@@ -252,6 +260,8 @@ class Worker:
         if document is None:
             document = load_data(order["definition"], order["source"] or f"<run {run_id}>")
         gateway, tools = self._equip(document)
+        if self._turns is not None:
+            gateway.share(stated_limits(gateway, document.context.settings.providers), self._turns.of)
 
         async def tell(event: RunEvent) -> None:
             if isinstance(event, StepStarted) and not feed.is_safe():

@@ -1,0 +1,97 @@
+"""Limits of providers over real workers, measured at a receiver, while workers die and the database goes away."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from agentloom.core.loader import load_workflow
+from agentloom.durable.dbos.archive import Archive
+from agentloom.durable.dbos.counters import Counter, InDatabase
+from agentloom.durable.dbos.orders import QUEUE, order_for
+from agentloom.durable.dbos.place import Place, place_of
+from agentloom.durable.dbos.turns import AllTurns
+from agentloom.providers.rates import Limit
+from tests.durable.crew import Workers
+from tests.durable.metering import Meter, Slow, calls, most_within, project, results, together
+from tests.durable.metering import database as database
+from tests.durable.metering import open_turns as open_turns
+from tests.durable.postgres import Server
+from tests.wire.server import KEY, WireServer
+
+PAUSE = threading.Event()
+
+
+def test_calls_wait_for_a_database_that_is_away(
+    database: Place, server: Server, open_turns: Callable[[Counter], AllTurns]
+) -> None:
+    """It stops in the middle of calls: these go on and hold their slots again; others wait, and no slot is given twice."""
+    meter = Meter()
+    limit = Limit(requests=60_000, concurrent=2)
+    workers = [open_turns(InDatabase(database)) for _ in range(2)]
+    stop = threading.Thread(target=lambda: (server.stop("immediate"), server.start()))
+
+    def restart() -> None:
+        while len(meter.began) < 2:
+            PAUSE.wait(0.01)
+        stop.start()
+        stop.join()
+
+    together(
+        restart,
+        *(lambda turns=turns: calls(turns, limit, 2, 4.0, meter) for turns in workers),  # type: ignore[misc]
+    )
+    assert len(meter.began) == 4
+    assert meter.most == 2
+
+
+def test_five_a_second_and_four_at_once_over_three_workers(tmp_path: Path, workers: Workers) -> None:
+    """120 calls of three workers; one of them is killed with SIGKILL while it calls, and its places are free at once."""
+    slow = Slow(0.7)
+    workers.environment["BOX_KEY"] = KEY
+    with WireServer(slow) as box:
+        document = load_workflow(project(tmp_path, box.url, 20, max_concurrent=4, max_rpm=300))
+        workers.begin(3)
+        with closing(Archive(place_of(workers.url))) as archive:
+            segments = [archive.put(order_for(document, {}, f"run{number}"), 1, QUEUE) for number in range(6)]
+            box.wait_for(30, 120)
+            busy = {
+                status.executor_id
+                for status in archive.client.list_workflows(status="PENDING", load_input=False, load_output=False)
+            }
+            next(each for each in workers.running if any(f"-{each.pid}-" in str(name) for name in busy)).kill()
+            assert [result.status for result in results(archive, segments)] == ["success"] * 6
+        assert 120 <= len(box.requests) <= 120 + 4
+        assert slow.most == 4
+        # A call may be on its way a little longer than the next ones: that's what the one more is for.
+        for seconds in (1, 2, 5, 10):
+            assert most_within(slow.began, seconds) <= 5 * seconds + 1 + 1
+
+
+def test_cancelled_runs_stop_calling(tmp_path: Path, workers: Workers) -> None:
+    """Two runs are in the middle of calls that take 20 seconds; cancelled, they hang up within seconds, and give their places to the third."""
+    slow = Slow(20.0)
+    workers.environment["BOX_KEY"] = KEY
+    with WireServer(slow) as box:
+        document = load_workflow(project(tmp_path, box.url, 2, max_concurrent=4))
+        workers.begin(2)
+        with closing(Archive(place_of(workers.url))) as archive:
+            segments = [archive.put(order_for(document, {}, f"run{number}"), 1, QUEUE) for number in range(2)]
+            box.wait_for(4, 60)
+            third = archive.put(order_for(document, {}, "third"), 1, QUEUE)
+            while archive.status(third).status != "PENDING":
+                PAUSE.wait(0.05)
+            cancelled = time.monotonic()
+            for segment in segments:
+                archive.cancel(segment)
+            box.wait_for(6, 60)
+            # Two seconds are what an idle machine takes at most; ours does other things meanwhile.
+            assert time.monotonic() - cancelled < 10
+            assert slow.most == 4
+            archive.cancel(third)
+            while slow.now():
+                PAUSE.wait(0.05)
+            assert time.monotonic() - cancelled < 18
