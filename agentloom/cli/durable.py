@@ -165,10 +165,10 @@ def cancel_on(place: Place, word: str) -> str:
         return found.data.run_id
 
 
-def runs_on(place: Place) -> list[CheckpointData]:
-    """Return every run of a place, the latest first."""
+def runs_on(place: Place) -> tuple[list[CheckpointData], list[str]]:
+    """Return every run of a place, the latest first, and what is to be said of some."""
     with Archive(place) as archive:
-        return archive.runs()
+        return archive.runs(), archive.notes
 
 
 def shown_on(place: Place, word: str, history: History) -> ShownRun:

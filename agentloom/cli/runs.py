@@ -35,7 +35,7 @@ def command(context: click.Context, checkpoint_dir: str | None, on: str | None, 
     else:
         from agentloom.cli.durable import runs_on
 
-        found, problems = runs_on(where), []
+        found, problems = runs_on(where)
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
     look = look_of(sys.stdout, "never")

@@ -27,6 +27,7 @@ from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
 from agentloom.durable.dbos.received import is_segment, read_json_only, sound
 from agentloom.durable.dbos.sessions import engine_of, is_away
 from agentloom.durable.dbos.tables import prepare
+from agentloom.durable.dbos.versions import is_stranded, newer, number_of
 from agentloom.durable.dbos.wire import event_from_wire, result_from_wire
 from agentloom.durable.journal import RunIsBusy
 from agentloom.durable.recorded import Recorded
@@ -47,6 +48,9 @@ AGAIN_S = 1.0
 
 GIVE_UP_S = 600.0
 """How long whoever waits for a run waits for a database that is away, in seconds."""
+
+ADOPTED = "adopted"
+"""What a segment has, in its order and as an attribute, that goes on in the place of the one before it, which an older version had begun."""
 
 ALIVE = ("ENQUEUED", "PENDING", "DELAYED")
 
@@ -104,6 +108,8 @@ class Archive:
     def __init__(self, place: Place, migrate: bool = False) -> None:
         """Connect; ``migrate`` prepares a database that is new. Raises ``WorkflowError`` when that fails."""
         self.place = place
+        self.notes: list[str] = []
+        """What users should know of the runs that were looked at, a sentence each."""
         self.is_ours = False
         """Whether nobody but this process works on the database, so that nothing in it is under way."""
         logging.getLogger("dbos").setLevel(logging.CRITICAL)
@@ -192,6 +198,7 @@ class Archive:
                     "run": run_id,
                     "segment": number,
                     "workflow": str(order["definition"].get("name") or ""),
+                    **({ADOPTED: True} if order.get(ADOPTED) else {}),
                 },
             },
             order,
@@ -214,7 +221,8 @@ class Archive:
                 found.append(self._found(status.workflow_id).data)
             except AgentLoomError:  # `runs show` says why
                 updated = _time_of(status)
-                found.append(CheckpointData("(unreadable)", run_id, {}, {}, {}, "failed", updated_at=updated))
+                word = RUNNING if status.status in ALIVE else "failed"
+                found.append(CheckpointData("(unreadable)", run_id, {}, {}, {}, word, updated_at=updated))
         found.sort(key=lambda data: (data.updated_at, data.run_id), reverse=True)
         return found
 
@@ -244,6 +252,8 @@ class Archive:
         segment = status.workflow_id
         run_id, _ = run_of(segment)
         is_open = status.status in ALIVE
+        if why := newer(status):
+            raise WorkflowError(why)
         output = status.output if isinstance(status.output, Mapping) else {}
         if output.get("checkpoint") is not None:
             return Found(segment, CheckpointData.from_dict({**output["checkpoint"], "run_id": run_id}), [], False)
@@ -257,6 +267,12 @@ class Archive:
             status.status == "PENDING" and self.place.file is not None and not is_held(self.place.file)
         ):
             word = INTERRUPTED
+        elif is_stranded(self.place, status):
+            word = INTERRUPTED
+            self.notes.append(
+                f"run `{run_id}` was begun by an older agentloom (journal version {number_of(status)}), and no worker of that"
+                f" version lives; a worker of this version goes on with it, or `agentloom resume {run_id}` does"
+            )
         else:
             word = RUNNING
         if recorded is not None:
@@ -302,29 +318,34 @@ class Archive:
         """
         run_id, _ = run_of(segment)
         begun = False
-        offset, is_new, away = 0, Once(), Away(self.place, run_id)
-        while True:
-            values = self.client.read_stream_async(segment, STREAM, offset=offset, polling_interval_sec=LOOK_S)
-            try:
-                async with aclosing(values):
-                    async for value in values:
-                        offset += 1
-                        away.is_back()
-                        for data in value.get("events", ()) if is_new(value) else ():
-                            event = event_from_wire(data, run_id)
-                            if event is None or (begun and event.name == "run_started"):
-                                continue
-                            begun = begun or event.name == "run_started"
-                            yield event
-                return
-            except Exception as error:
-                await anyio.sleep(away.pause_s(error))
+        following: str | None = segment
+        while following is not None:
+            offset, is_new, away = 0, Once(), Away(self.place, run_id)
+            while True:
+                values = self.client.read_stream_async(following, STREAM, offset=offset, polling_interval_sec=LOOK_S)
+                try:
+                    async with aclosing(values):
+                        async for value in values:
+                            offset += 1
+                            away.is_back()
+                            for data in value.get("events", ()) if is_new(value) else ():
+                                event = event_from_wire(data, run_id)
+                                if event is None or (begun and event.name == "run_started"):
+                                    continue
+                                begun = begun or event.name == "run_started"
+                                yield event
+                    break
+                except Exception as error:
+                    await anyio.sleep(away.pause_s(error))
+            following = await anyio.to_thread.run_sync(self._rest_of, following)
 
     def ended(self, segment: str) -> Ended:
         """Return how a segment ended. A database that is away is waited for.
 
         Raises ``WorkflowError`` when it doesn't come back, and for a result that can't be read.
         """
+        while (rest := self._rest_of(segment)) is not None:
+            segment = rest
         status = self._patiently(segment, lambda: self.status(segment))
         output = status.output if isinstance(status.output, Mapping) else {}
         if output.get("result") is not None:
@@ -347,7 +368,20 @@ class Archive:
 
     def cancel(self, segment: str) -> None:
         """Stop a segment: it starts nothing more, and what it does is stopped where it is performed."""
-        self.client.cancel_workflow(segment)
+        following: str | None = segment
+        while following is not None:
+            self.client.cancel_workflow(following)
+            following = self._rest_of(following)
+
+    def _rest_of(self, segment: str) -> str | None:
+        """Return the segment that a newer version has asked for in the place of this one."""
+        run_id, number = run_of(segment)
+        after = segment_id(run_id, number + 1)
+        found = self._patiently(
+            segment,
+            lambda: self.client.list_workflows(workflow_ids=[after], load_input=False, load_output=False),
+        )
+        return after if found and (found[0].attributes or {}).get(ADOPTED) else None
 
     def take_back(self, queue: str) -> None:
         """Cancel what waits in a queue that nobody takes from any more."""

@@ -12,6 +12,7 @@ from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.orders import QUEUE, RUN
 from agentloom.durable.dbos.place import Place
 from agentloom.durable.dbos.sessions import DEAD_MS, Session, session_of
+from agentloom.durable.dbos.versions import enlist
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +107,7 @@ class Liveness:
         )
         # Shared, since nobody but us wants it: the server may not have noticed yet that our last session is gone.
         session.execute("SELECT pg_advisory_lock_shared(%s, %s)", (ALIVE, _signed(_number(self._executor))))
+        enlist(session)
         self._session = session
         if self._spared_until:
             self._spared_until = monotonic() + GRACE_S

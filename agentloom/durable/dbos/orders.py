@@ -14,6 +14,7 @@ from agentloom.core.preparation import prepare
 from agentloom.core.results import JSON
 from agentloom.core.secrets import keys_for, redaction_for
 from agentloom.core.state import STEPS
+from agentloom.durable.journal import VERSION as JOURNAL
 
 RUN = "agentloom.run"
 """The name of the DBOS workflow that performs a segment."""
@@ -21,8 +22,11 @@ RUN = "agentloom.run"
 LIFE = "agentloom.life"
 """The name of its one operation, which comes again after a death."""
 
-VERSION = "agentloom-journal-1"
-"""What workers must agree on to go on with each other's segments. The number changes when the journal's lines do."""
+JOURNALS = "agentloom-journal-"
+VERSION = f"{JOURNALS}{JOURNAL}"
+"""What workers must agree on to go on with each other's segments. The number is that of the journal, and of what stands here: `tests/durable/golden`
+holds what every version has written, and says when the number has to be raised. No version is ever used for something else.
+"""
 
 QUEUE = "runs"
 """Where workers take segments from."""
@@ -31,7 +35,7 @@ HERE = "here"
 """Where a process takes a segment from that it put there for itself."""
 
 
-INPUT_VERSION = 1
+INPUT_VERSION = JOURNAL
 """The version of what the database gets as a segment's input."""
 
 

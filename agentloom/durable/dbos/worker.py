@@ -22,11 +22,12 @@ from agentloom.core.events import RunEvent, StepStarted
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
 from agentloom.core.results import JSON
+from agentloom.durable.dbos.adoption import Adoption
 from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
 from agentloom.durable.dbos.counters import InDatabase, InMemory
 from agentloom.durable.dbos.feed import Feed, Kept, StreamHost
 from agentloom.durable.dbos.liveness import Liveness
-from agentloom.durable.dbos.orders import HERE, LIFE, QUEUE, RUN, VERSION, Order
+from agentloom.durable.dbos.orders import HERE, INPUT_VERSION, LIFE, QUEUE, RUN, VERSION, Order
 from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
 from agentloom.durable.dbos.received import begun_from, order_of, recorded_in
 from agentloom.durable.dbos.sessions import engine_of, is_away
@@ -103,6 +104,7 @@ class Worker:
         self._liveness: Liveness | None = None
         self._left: dict[str, float] = {}
         self._turns: AllTurns | None = None
+        self._adoption: Adoption | None = None
         self._stop = threading.Event()
         self.executor = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
 
@@ -154,6 +156,7 @@ class Worker:
         if not self._alone:
             self._liveness = Liveness(self.place, self.executor, self.archive, self._known)
             self._liveness.begin()
+            self._adoption = Adoption(self.archive)
         threading.Thread(target=self._watch, name="agentloom-watch", daemon=True).start()
 
     def cancel(self, segment: str) -> None:
@@ -218,6 +221,8 @@ class Worker:
                             life.cancel()
                 if self._liveness is not None:
                     self._liveness.look()
+                if self._adoption is not None:
+                    self._adoption.look()
             except Exception as error:  # the database is away: look again
                 log.debug("Watching failed", exc_info=error)
 
@@ -283,7 +288,7 @@ class Worker:
             with anyio.CancelScope(shield=True):
                 await gateway.close()
         return {
-            "version": 1,
+            "version": INPUT_VERSION,
             "status": result.status,
             "result": result_to_wire(result),
             "checkpoint": None if kept.data is None else kept.data.to_dict(),
