@@ -29,7 +29,7 @@ LIBRARIES = (
     "pygls",
     "lsprotocol",
 )
-EXTRAS = (("durable runs", "dbos"), ("tracing", "opentelemetry"))
+EXTRAS = (("durable runs", "dbos"),)
 """What an extra brings, and the package that tells whether it is installed."""
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GENERIC_OPENAI_API_KEY")

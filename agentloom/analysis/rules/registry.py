@@ -158,6 +158,7 @@ RULES: tuple[Rule, ...] = (
     _rule("AL406", "write-through-scalar", E, "document", collisions.write_through_scalar),
     _rule("AL407", "reserved-output", E, "document", collisions.reserved_output),
     _rule("AL408", "unknown-step-result", W, "document", "state.unknown_step_result", True, gate=gates.may_miss),
+    _rule("AL409", "lost-vectors", W, "step", "lost.lost_vectors", True, gate=gates.holds("inputs")),
     _rule("AL501", "backoff-not-growing", W, "step", reliability.backoff_not_growing),
     _rule("AL502", "backoff-capped-at-once", W, "step", reliability.backoff_capped_at_once),
     _rule("AL503", "permanent-status-retried", W, "step", reliability.permanent_status_retried, True),
