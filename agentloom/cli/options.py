@@ -40,7 +40,18 @@ def pairs_of(
 ) -> tuple[tuple[str, Any], ...]:
     from agentloom.cli.state import parse_pair
 
-    return tuple(parse_pair(value) for value in values)
+    return tuple(parse_pair(value) for value in (*context.meta.get(_PAIRS, ()), *values))
+
+
+_PAIRS = "agentloom.pairs"
+
+
+def _read_pairs(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        import json
+
+        with open(value, encoding="utf-8") as file:
+            context.meta[_PAIRS] = json.load(file)
 
 
 def money(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
@@ -56,9 +67,18 @@ STDIN_FILENAME = click.option(
 WORKFLOW = click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
 """The file of commands that run one workflow."""
 
-STATE = click.option(
-    "-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key."
-)
+
+def STATE(command: Command) -> Command:
+    """The option for state keys; and that of the editor, whose values neither have a limit nor stand in the list of processes."""
+    command = click.option(
+        "--state-pairs", hidden=True, is_eager=True, expose_value=False, callback=_read_pairs, metavar="FILE",
+        help="A JSON list of what --state takes.",
+    )(command)  # fmt: skip
+    return click.option(
+        "-s", "--state", "pairs", multiple=True, callback=pairs_of, metavar="KEY=VALUE", help="Set a state key."
+    )(command)
+
+
 STATE_FILE = click.option(
     "--state-file",
     "state_files",

@@ -194,7 +194,7 @@ def test_several_at_once(editor: Editor, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"until": "\0"}, {"state": {"key": "\ud800"}}, {"model": "a\0b"}, {"state": {"key": "x" * 3_000_000}}]
+    "asked", [{"until": "\0"}, {"state": {"key": "\ud800"}}, {"model": "a\0b"}, {"model": "x" * 3_000_000}]
 )
 def test_what_no_process_can_be_given(editor: Editor, asked: dict[str, object]) -> None:
     """The user is told that nothing was started, and no progress goes on for ever."""
@@ -359,6 +359,27 @@ def test_state_and_models_from_the_command(editor: Editor, name: str) -> None:
     assert {key: kept["state"][key] for key in "xnl"} == {"x": "007", "n": 5, "l": ["é 😀", None]}
     assert editor.results(run_id)["a"]["model"] == "other"
     assert kept["workflow_definition"]["config"]["budget_usd"] == 2
+
+
+def test_a_large_state_from_the_command(editor: Editor) -> None:
+    """More than a command line holds, and nothing of it in the list of processes: for a run and a resume."""
+    uri = editor.show("large.loom.yaml", GATE)
+    large = {"text": "x" * 2_000_000, "user.name": "Ann", "list": ["é 😀", None, {"a=b": 1}], "secret": "hush-hush"}
+    first = editor.run(uri=uri, state=large, mock=True)
+    assert editor.ended(first)["status"] == "paused"
+    kept = checkpoint(editor.folder, first)["state"]
+    assert (kept["text"], kept["user"], kept["list"]) == (large["text"], {"name": "Ann"}, large["list"])
+    editor.seen.clear()
+    assert editor.run("resume", runId=first, decision="approve", state={"text": "y" * 1_000_000}) == first
+    assert editor.ended(first)["status"] == "success"
+    assert checkpoint(editor.folder, first)["state"]["text"] == "y" * 1_000_000
+    uri = editor.show("slow-large.loom.yaml", SLOW)
+    third = editor.run(uri=uri, state=large)
+    editor.begins(third, "long")
+    (number,) = editor.children()
+    assert b"hush" not in Path(f"/proc/{number}/cmdline").read_bytes()
+    editor.command("cancel", runId=third)
+    editor.ended(third)
 
 
 def test_a_failure_is_a_diagnostic_until_its_step_is_edited(editor: Editor, name: str) -> None:

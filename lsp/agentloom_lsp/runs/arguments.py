@@ -29,7 +29,7 @@ def nothing(arguments: Sequence[Any] | None, *names: str) -> bool:
 
 
 def for_run(asked: Mapping[str, Any], run_id: str, path: Path | None, store: Path) -> list[str]:
-    """Return the arguments of ``agentloom run``, or of ``agentloom replay``, for a text on standard input."""
+    """Return the arguments of ``agentloom run``, or of ``agentloom replay``, for a text on standard input; without the state."""
     replay = asked.get("replay") is True
     found = ["replay" if replay else "run", "-", "--run-id", run_id]
     found += ["--checkpoint", "--checkpoint-dir", str(store), "--color", "never"]
@@ -40,7 +40,7 @@ def for_run(asked: Mapping[str, Any], run_id: str, path: Path | None, store: Pat
     if replay:
         if (recording := text(asked, "recording")) is not None:
             found += ["--recording", recording]
-        return [*found, *_state(asked)]
+        return found
     if asked.get("mock") is True:
         found += ["--provider", "mock"]
     found += _overrides(asked, mock=asked.get("mock") is True)
@@ -50,7 +50,7 @@ def for_run(asked: Mapping[str, Any], run_id: str, path: Path | None, store: Pat
 
 
 def for_resume(asked: Mapping[str, Any], run_id: str, store: Path) -> list[str]:
-    """Return the arguments of ``agentloom resume``."""
+    """Return the arguments of ``agentloom resume``, without the state."""
     found = ["resume", "--checkpoint-dir", str(store), "--color", "never"]
     if asked.get("decision") in ("approve", "reject"):
         found.append(f"--{asked['decision']}")
@@ -64,10 +64,10 @@ def _overrides(asked: Mapping[str, Any], mock: bool = False) -> Iterator[str]:
     budget = asked.get("budget")
     if isinstance(budget, int | float) and not isinstance(budget, bool):
         yield from ("--budget", f"{budget}")
-    yield from _state(asked)
 
 
-def _state(asked: Mapping[str, Any]) -> Iterator[str]:
+def state_pairs(asked: Mapping[str, Any]) -> list[str]:
+    """Return the state that a run is to begin with, as ``--state`` takes it; it may be long, and hold secrets."""
     state = asked.get("state")
-    for key, value in state.items() if isinstance(state, Mapping) else ():
-        yield from ("--state", f"{key}={json.dumps(value, ensure_ascii=False)}")
+    pairs = state.items() if isinstance(state, Mapping) else ()
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in pairs]

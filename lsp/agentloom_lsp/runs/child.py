@@ -7,6 +7,7 @@ and it never has the server's standard input or output.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import threading
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,6 +39,7 @@ class Child:
         self,
         arguments: Sequence[str],
         text: str | None,
+        pairs: Sequence[str],
         folder: Path,
         loop: AbstractEventLoop,
         on_line: Callable[[bytes], None],
@@ -49,16 +51,12 @@ class Child:
         with contextlib.ExitStack() as unless_started:
             self._output = unless_started.enter_context(tempfile.TemporaryFile())
             self._complaints = unless_started.enter_context(tempfile.TemporaryFile())
-            given: IO[bytes] | int = subprocess.DEVNULL
-            if text is not None:
-                given = tempfile.TemporaryFile()  # noqa: SIM115 - the process has it; ours is closed below
-                unless_started.callback(given.close)
-                given.write(text.encode("utf-8", "surrogatepass"))
-                given.seek(0)
-            self._process, events = self._start(list(arguments), given, folder)
+            # The process has these as well; ours are closed once it is started.
+            source = None if text is None else text.encode("utf-8", "surrogatepass")
+            listed = json.dumps(pairs, ensure_ascii=False).encode() if pairs else None
+            with _file_of(source) as given, _file_of(listed) as state:
+                self._process, events = self._start(list(arguments), given, state, pairs, folder)
             unless_started.pop_all()
-        if not isinstance(given, int):
-            given.close()
         reader = threading.Thread(target=self._read, args=(events,), name="agentloom-events", daemon=True)
         reader.start()
         threading.Thread(target=self._wait, args=(reader,), name="agentloom-run", daemon=True).start()
@@ -96,24 +94,29 @@ class Child:
         self._output.close()
         self._complaints.close()
 
-    def _start(self, arguments: list[str], given: Any, folder: Path) -> tuple[subprocess.Popen[bytes], int]:
+    def _start(
+        self, arguments: list[str], given: IO[bytes] | None, state: IO[bytes] | None, pairs: Sequence[str], folder: Path
+    ) -> tuple[subprocess.Popen[bytes], int]:
         """Return the process, and the descriptor its events come from."""
         # `-P`: a module of that name in the user's folder must not take the place of ours, or of the library's.
-        command = [sys.executable, "-P", "-m", "agentloom", *arguments, "--events"]
-        more: dict[str, Any] = {"stdin": given, "stderr": self._complaints, "cwd": folder, "env": _environment()}
+        command = [sys.executable, "-P", "-m", "agentloom", *arguments]
+        more: dict[str, Any] = {"stderr": self._complaints, "cwd": folder, "env": _environment()}
+        more["stdin"] = subprocess.DEVNULL if given is None else given
         if sys.platform == "win32":  # no descriptor can be named there: events come on standard output, prints don't
             flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
-            process = subprocess.Popen([*command, "-"], stdout=subprocess.PIPE, creationflags=flags, **more)
+            command += [word for pair in pairs for word in ("--state", pair)]
+            process = subprocess.Popen([*command, "--events", "-"], stdout=subprocess.PIPE, creationflags=flags, **more)
             assert process.stdout is not None
             return process, process.stdout.fileno()
         reading, writing = os.pipe()
+        descriptors = [writing]
+        command += ["--events", f"/dev/fd/{writing}"]
+        if state is not None:
+            descriptors.append(state.fileno())
+            command += ["--state-pairs", f"/dev/fd/{state.fileno()}"]
         try:
             process = subprocess.Popen(
-                [*command, f"/dev/fd/{writing}"],
-                stdout=self._output,
-                pass_fds=(writing,),
-                start_new_session=True,
-                **more,
+                command, stdout=self._output, pass_fds=descriptors, start_new_session=True, **more
             )
         except BaseException:
             os.close(reading)
@@ -145,6 +148,18 @@ class Child:
     def _tell(self, function: Callable[[Any], None], value: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
             self._loop.call_soon_threadsafe(function, value)
+
+
+@contextlib.contextmanager
+def _file_of(data: bytes | None) -> Iterator[IO[bytes] | None]:
+    """A file without a name that holds these bytes, to be read from its start; None for none."""
+    if data is None:
+        yield None
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        yield file
 
 
 def _environment() -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from agentloom.ide.last_run import LastRun
 from agentloom_lsp.options import Options
 from agentloom_lsp.progress import Progress
+from agentloom_lsp.runs.arguments import state_pairs
 from agentloom_lsp.runs.child import Child
 from agentloom_lsp.runs.run import Run
 from agentloom_lsp.runs.telling import Teller
@@ -68,7 +69,7 @@ class Runs:
         self._leaving = False
 
     def start(self, run: Run, arguments: Sequence[str], text: str | None, folder: Path) -> None:
-        """Start a run: its process has these arguments, this text on standard input, and this working folder.
+        """Start a run: its process has these arguments, this text on standard input, the state that was asked for, and this working folder.
 
         Raises ``OSError`` or ``ValueError`` (for arguments that no process can be given) when it can't be started, ``RuntimeError`` when it goes on already, or the server leaves.
         """
@@ -80,6 +81,7 @@ class Runs:
             going.child = Child(
                 arguments,
                 text,
+                state_pairs(run.asked),
                 folder,
                 loop,
                 lambda line: self._heard(going, line),
