@@ -16,7 +16,7 @@ PAUSE = 0.3
 """Seconds without a change after which the next one doesn't belong to a burst."""
 QUICK = 0.04
 """Seconds between the first change after a pause and its check."""
-BURST = 0.15
+BURST = 0.13
 """Seconds of quiet that end a burst."""
 PATIENCE = 1.5
 """Seconds after which a burst that goes on is checked all the same."""
