@@ -16,10 +16,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from agentloom.callbacks.access import COOKIE, Access, is_own_page
-from agentloom.callbacks.deciding import Decision, Decisions, NotTaken, Stopping, Unable
 from agentloom.callbacks.page import POLICY, entrance, listing, message
-from agentloom.callbacks.pending import Paused
 from agentloom.checkpointing.files import is_run_id
+from agentloom.core.keeping.waiting import Decision, Decisions, NotTaken, Paused, Stopping, Unable
 from agentloom.errors import CheckpointSchemaError
 
 MOST_BODY = 64 * 1024
@@ -73,7 +72,7 @@ class _Routes:
     async def pending(self, request: Request) -> Response:
         """`GET /pending`: the runs that wait."""
         self._admit(request)
-        runs = await self._decisions.waiting()
+        runs = await self._waiting()
         return _json(
             {
                 "paused_runs": [
@@ -131,7 +130,11 @@ class _Routes:
         self._meant_for_us(request)
         if not self._access.has_session(request.cookies):
             return _html(entrance())
-        return _html(listing(await self._decisions.waiting(), self._access.csrf, _note(request)))
+        try:
+            runs = await self._waiting()
+        except HTTPException as refused:
+            return _html(message("Not now", refused.detail), refused.status_code)
+        return _html(listing(runs, self._access.csrf, _note(request)))
 
     async def login(self, request: Request) -> Response:
         """`POST /login`: the token, for a cookie."""
@@ -166,6 +169,12 @@ class _Routes:
 
     # --- common
 
+    async def _waiting(self) -> list[Paused]:
+        try:
+            return await self._decisions.waiting()
+        except Stopping as error:
+            raise _later(error) from None
+
     async def _take(self, run_id: str, decision: Decision, step: str | None, updated_at: str | None) -> Paused:
         if not is_run_id(run_id) or len(run_id) > 200:
             raise HTTPException(400, "that is no run id; it has letters, digits, `.`, `_` and `-`")
@@ -176,7 +185,7 @@ class _Routes:
         except NotTaken as error:
             raise HTTPException(409, str(error)) from None
         except Stopping as error:
-            raise HTTPException(503, str(error), {"Retry-After": "5"}) from None
+            raise _later(error) from None
         except (Unable, CheckpointSchemaError) as error:
             raise HTTPException(500, str(error)) from None
 
@@ -198,6 +207,10 @@ class _Routes:
     def _meant_for_us(self, request: Request) -> None:
         if not self._access.is_meant_for_us(request.headers):
             raise HTTPException(421, "without a token this server answers to `localhost` only")
+
+
+def _later(error: Stopping) -> HTTPException:
+    return HTTPException(503, str(error), {"Retry-After": "5"})
 
 
 async def _body(request: Request, most: int) -> bytes:

@@ -8,24 +8,33 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process, TaskGroup
 
-from agentloom.callbacks.pending import Paused, PausedRuns
+from agentloom.callbacks.pending import PausedRuns
+from agentloom.checkpointing.files import FileCheckpointer
+from agentloom.core.keeping.waiting import (
+    Decision,
+    Decisions,
+    NotTaken,
+    Paused,
+    Stopping,
+    Unable,
+    environment_of_runs,
+    same_gate,
+)
 from agentloom.errors import AgentLoomError, CheckpointSchemaError
 
 log = logging.getLogger(__name__)
 
-Decision = Literal["approved", "rejected"]
 OPTIONS: Mapping[str, str] = {"approved": "--approve", "rejected": "--reject"}
 
 QUEUE_SECONDS = 30.0
@@ -44,23 +53,15 @@ KILL_SECONDS = 5.0
 """How long a run may take to write its checkpoint when the server stops."""
 
 KEPT_BYTES = 64 * 1024
-SECRET = "AGENTLOOM_CALLBACK_TOKEN"
 
 
-class NotTaken(AgentLoomError):
-    """A decision was not taken; the run doesn't wait for it."""
+def in_files(store: FileCheckpointer, most: int) -> Callable[[TaskGroup, str | None], Decisions]:
+    """Return what begins to carry out decisions about the runs of a store, ``most`` of them at once."""
+    return lambda group, url: FileDecisions(PausedRuns(store), group, most, url)
 
 
-class Unable(AgentLoomError):
-    """A decision could not be carried out, and the run waits as before."""
-
-
-class Stopping(AgentLoomError):
-    """The server takes nothing more, or nothing more for now."""
-
-
-class Decisions:
-    """Carries out decisions. ``group`` is where the processes are waited for, ``most`` how many go on at once."""
+class FileDecisions(Decisions):
+    """Carries out decisions about runs that are kept in files. ``group`` is where the processes are waited for, ``most`` how many go on at once."""
 
     def __init__(self, runs: PausedRuns, group: TaskGroup, most: int, callback_url: str | None = None) -> None:
         self.runs = runs
@@ -72,7 +73,7 @@ class Decisions:
         self._idle = anyio.Event()
         self._patience = anyio.CancelScope()
         self._reading = anyio.Lock()
-        self._environment = _environment(callback_url)
+        self._environment = environment_of_runs(callback_url)
         self._tried: dict[tuple[str, str], float] = {}
 
     async def waiting(self) -> list[Paused]:
@@ -84,11 +85,7 @@ class Decisions:
     async def decide(
         self, run_id: str, decision: Decision, step_id: str | None = None, updated_at: str | None = None
     ) -> Paused:
-        """Take a decision and let the run go on; returns when the run is claimed.
-
-        ``step_id`` and ``updated_at`` say what was decided about: another gate is another decision. Raises ``KeyError`` for an unknown run,
-        ``NotTaken``, ``Unable``, ``Stopping``, ``CheckpointSchemaError``.
-        """
+        """Take a decision and let the run go on; returns when the run is claimed."""
         if self.stopping:
             raise Stopping("the server is shutting down")
         if run_id in self._claimed:
@@ -98,8 +95,7 @@ class Decisions:
         self._claimed.add(run_id)
         try:
             run = await self._find(run_id)
-            if step_id not in (None, run.step_id) or updated_at not in (None, run.updated_at):
-                raise NotTaken(f"run `{run_id}` waits at `{run.step_id}` now; look at it again")
+            same_gate(run, step_id, updated_at)
         except BaseException:
             self._claimed.discard(run_id)
             raise
@@ -110,7 +106,7 @@ class Decisions:
             raise claim.failure
         return run
 
-    async def keep_time(self) -> None:
+    async def keep(self) -> None:
         """Resume the runs whose gates' time is over, for as long as the server runs."""
         while not self.stopping:
             began = anyio.current_time()
@@ -301,14 +297,6 @@ class _Tail:
         """Return the last line that says something."""
         lines = [line.strip() for line in self._data.decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1].removeprefix("error: ")[:500] if lines else ""
-
-
-def _environment(callback_url: str | None) -> dict[str, str]:
-    """Return the environment of the runs: this one's, without the server's own secret, which no command of a workflow may see."""
-    found = {name: value for name, value in os.environ.items() if name != SECRET}
-    if callback_url is not None:
-        found.setdefault("AGENTLOOM_CALLBACK_URL", callback_url)
-    return found
 
 
 def _signal(process: Process, number: signal.Signals) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
 
-from agentloom.callbacks.pending import Paused
+from agentloom.core.keeping.waiting import Paused
 
 STYLE = """
 :root { color-scheme: light dark; --line: #d5d8dd; --soft: #5c6470; --card: #fff; --back: #f4f5f7; --text: #1b1f24;

@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from agentloom.checkpointing.base import CheckpointData
 from agentloom.checkpointing.files import SUFFIX, FileCheckpointer, is_run_id
-from agentloom.core.definition import definition_below
-from agentloom.core.events import cut
 from agentloom.core.keeping import paused_run
+from agentloom.core.keeping.waiting import Paused, paused_of
 from agentloom.durable.journal import SUFFIX as JOURNAL
 from agentloom.errors import CheckpointSchemaError
-
-MOST_OUTPUTS = 10
-OUTPUT_CHARACTERS = 2000
-"""How much is kept of what the steps gave: the last of them, and the beginnings of long ones."""
 
 MOST_TOLD = 1000
 
 log = logging.getLogger(__name__)
-
-
-class Paused(NamedTuple):
-    """A run that waits. ``step_id`` is the gate's path, ``since`` and ``due`` when it began to wait and when its time is over, ``then`` what
-    becomes of it.
-
-    ``deadline`` is the earliest ``due`` of all its gates. ``finished`` are the outputs of its last finished steps, without secrets, for people.
-    """
-
-    run_id: str
-    workflow_name: str
-    step_id: str
-    updated_at: str
-    since: datetime | None
-    due: datetime | None
-    then: str
-    deadline: datetime | None
-    finished: tuple[tuple[str, str], ...]
-
-
-THEN: Mapping[Any, str] = {"approve": "is approved", "reject": "is rejected"}
 
 
 class Stamp(NamedTuple):
@@ -126,54 +96,6 @@ class PausedRuns:
                 self._told.clear()
             self._told.add(message)
             log.warning("%s", message)
-
-
-def paused_of(data: CheckpointData) -> Paused:
-    """Return what is known of a run that waits."""
-    dues: dict[str, datetime] = {}
-    for path, since in data.paused_since.items():
-        seconds = _gate(data.workflow_definition, path).get("timeout_seconds")
-        began = _time(since)
-        if began is not None and isinstance(seconds, int) and not isinstance(seconds, bool) and seconds > 0:
-            dues[path] = began + timedelta(seconds=min(seconds, 10**9))
-    gate = data.paused_step_id or ""
-    return Paused(
-        data.run_id,
-        data.workflow_name,
-        gate,
-        data.updated_at,
-        _time(data.paused_since.get(gate, "")),
-        dues.get(gate),
-        THEN.get(_gate(data.workflow_definition, gate).get("on_timeout"), "fails"),
-        min(dues.values(), default=None),
-        tuple(_finished(data))[-MOST_OUTPUTS:],
-    )
-
-
-def _finished(data: CheckpointData) -> Iterator[tuple[str, str]]:
-    for results in (data.step_results, data.inside):
-        for name, result in results.items():
-            if result.get("status") == "success":
-                yield name, _short(result.get("output"))
-
-
-def _short(value: Any) -> str:
-    shown = cut(value, OUTPUT_CHARACTERS)
-    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, indent=2)
-
-
-def _gate(definition: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    above, _, name = path.rpartition(".")
-    within = definition_below(definition, above) if above else definition
-    return next((step for step in within.get("steps") or () if step.get("id") == name), {})
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _stamp(entry: os.DirEntry[str]) -> Stamp | None:

@@ -13,13 +13,12 @@ from typing import Any
 
 import anyio
 import uvicorn
+from anyio.abc import TaskGroup
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from agentloom.callbacks.access import Access
 from agentloom.callbacks.app import make_app
-from agentloom.callbacks.deciding import Decisions
-from agentloom.callbacks.pending import PausedRuns
-from agentloom.checkpointing.files import FileCheckpointer
+from agentloom.core.keeping.waiting import Decisions
 from agentloom.errors import UsageError
 from agentloom.records import record
 
@@ -35,13 +34,14 @@ log = logging.getLogger(__name__)
 
 @record()
 class Settings:
-    """How the server runs. ``most`` is how many runs go on at once, ``grace`` the seconds they get when it stops."""
+    """How the server runs. ``decisions`` begins to carry out decisions, in a task group, and is told where the server can be reached, if
+    that is one address; ``grace`` is the seconds that runs get when the server stops.
+    """
 
-    store: FileCheckpointer
+    decisions: Callable[[TaskGroup, str | None], Decisions]
     host: str
     port: int
     token: str | None
-    most: int = 8
     grace: float = 5.0
 
 
@@ -57,7 +57,7 @@ async def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     anywhere = settings.host in ("0.0.0.0", "::")
     url = f"http://{host}:{port}"
     async with anyio.create_task_group() as group:
-        decisions = Decisions(PausedRuns(settings.store), group, settings.most, None if anywhere else url)
+        decisions = settings.decisions(group, None if anywhere else url)
         config = uvicorn.Config(
             make_app(decisions, Access(settings.token)),
             http=_Http,
@@ -76,7 +76,7 @@ async def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
         server = _Server(config)
         async with anyio.create_task_group() as inner:
             inner.start_soon(_heed_signals, server, decisions)
-            inner.start_soon(decisions.keep_time)
+            inner.start_soon(decisions.keep)
             ready(url)
             with closing(listening):
                 await server.serve([listening])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import ExitStack
 
 import click
 
 from agentloom.cli import collect_garbage
-from agentloom.cli.options import LITE, checkpoint_dir_option
+from agentloom.cli.options import LITE, ON, checkpoint_dir_option, place
 from agentloom.cli.stores import checkpointer_of
 from agentloom.errors import UsageError
 
@@ -39,14 +40,25 @@ TOKEN = "AGENTLOOM_CALLBACK_TOKEN"
     metavar="SECONDS",
     help="How long runs may still take when the server is stopped.",
 )
+@ON
 @LITE
-def command(checkpoint_dir: str | None, host: str, port: int, token: str | None, max_runs: int, grace: float) -> None:
+def command(
+    checkpoint_dir: str | None,
+    host: str,
+    port: int,
+    token: str | None,
+    max_runs: int,
+    grace: float,
+    on: str | None,
+) -> None:
     """Take decisions about runs that wait at approval gates, over HTTP and on a page.
 
     GET / shows what waits, with buttons; GET /pending lists it as JSON; POST /approve/RUN and /reject/RUN decide, and the run goes on.
     Gates whose `timeout_seconds` are over are resumed by themselves.
 
-    Exit codes: 0 stopped by Ctrl-C or SIGTERM; 2 wrong usage.
+    With --on, the runs are those of a database, and its workers go on with them; a SQLite file that nobody works on gets a worker.
+
+    Exit codes: 0 stopped by Ctrl-C or SIGTERM; 1 the database can't be used; 2 wrong usage.
     """
     from agentloom.callbacks.access import is_loopback
 
@@ -54,14 +66,27 @@ def command(checkpoint_dir: str | None, host: str, port: int, token: str | None,
         raise UsageError(f"the token is empty; give one with `--token` or `${TOKEN}`, or none at all")
     if token is None and not is_loopback(host):
         raise UsageError(f"`--host {host}` lets other machines in, so a token is needed: set `${TOKEN}`")
+    where = place(on)
+    if where is not None and checkpoint_dir is not None:
+        raise UsageError("`--checkpoint-dir` doesn't go with `--on`")
     from agentloom.callbacks.server import Settings, serve
 
-    store = checkpointer_of(checkpoint_dir)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("agentloom").setLevel(logging.INFO)
 
-    def ready(url: str) -> None:
-        print(f"Waiting for decisions about the runs in {store.folder} on {url}", flush=True)
+    with ExitStack() as stack:
+        if where is None:
+            from agentloom.callbacks.deciding import in_files
 
-    collect_garbage()
-    serve(Settings(store, host, port, token and token.strip(), max_runs, grace), ready)
+            store = checkpointer_of(checkpoint_dir)
+            kept, decisions = str(store.folder), in_files(store, max_runs)
+        else:
+            from agentloom.cli.durable import decisions_on
+
+            kept, decisions = where.name, stack.enter_context(decisions_on(where, max_runs, grace))
+
+        def ready(url: str) -> None:
+            print(f"Waiting for decisions about the runs in {kept} on {url}", flush=True)
+
+        collect_garbage()
+        serve(Settings(decisions, host, port, token and token.strip(), grace), ready)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.checkpointing.base import CheckpointData
@@ -24,10 +26,13 @@ from agentloom.cli.worlds import World, tools_of
 from agentloom.core.engine import new_run_id
 from agentloom.core.keeping.runs import RUNNING, redacted_among
 from agentloom.core.keeping.showing import ShownRun, shown
+from agentloom.core.keeping.waiting import Decisions, environment_of_runs
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
 from agentloom.core.results import WorkflowResult
 from agentloom.durable.dbos.archive import Archive, Found
+from agentloom.durable.dbos.decisions import PATIENCE_S as PATIENCE_OF_A_DECISION_S
+from agentloom.durable.dbos.decisions import in_database
 from agentloom.durable.dbos.feed import recorded_of
 from agentloom.durable.dbos.orders import HERE, QUEUE, Order, order_for, run_of, segment_id
 from agentloom.durable.dbos.place import Busy, Place
@@ -156,13 +161,27 @@ def resume_on(
 
 
 def cancel_on(place: Place, word: str) -> str:
-    """Cancel a run that is under way, and return its id. Raises ``WorkflowError`` for one that isn't."""
+    """Cancel a run that is under way or waits, and return its id. Raises ``WorkflowError`` for one that has ended, ``RunIsBusy`` for one
+    that has just gone on.
+    """
     with Archive(place) as archive:
         found = found_run(archive, word)
-        if not found.is_open:
+        if found.data.status == "paused":
+            archive.cancel_waiting(found.segment, found.data)
+        elif not found.is_open:
             raise WorkflowError(f"run `{found.data.run_id}` isn't under way, it is {found.data.status}")
-        archive.cancel(found.segment)
+        else:
+            archive.cancel(found.segment)
         return found.data.run_id
+
+
+@contextmanager
+def decisions_on(
+    place: Place, concurrency: int, drain_s: float
+) -> Iterator[Callable[[TaskGroup, str | None], Decisions]]:
+    """Open a place for decisions; see ``in_database``. Raises ``WorkflowError`` for a database that can't be used."""
+    with Archive(place, migrate=place.file is not None, patience_s=PATIENCE_OF_A_DECISION_S) as archive:
+        yield in_database(archive, environment_of_runs, concurrency, drain_s)
 
 
 def runs_on(place: Place) -> tuple[list[CheckpointData], list[str]]:
@@ -215,14 +234,19 @@ def prepare_on(place: Place) -> None:
     print(f"{place.name} is prepared", flush=True)
 
 
-def work_on(place: Place, concurrency: int, drain_s: float) -> None:
-    """Perform runs until a signal says stop; then give those that are under way ``drain_s`` seconds."""
+def work_on(place: Place, concurrency: int, drain_s: float, with_parent: bool = False) -> None:
+    """Perform runs until a signal says stop; then give those that are under way ``drain_s`` seconds.
+
+    ``with_parent`` tells that standard input is a pipe of the process that started this one: when it is closed, that has ended, which is a signal.
+    """
     with terminable(), logging_to_stderr():
         os.environ.pop("AGENTLOOM_ON", None)  # its password is nothing for tools, which inherit the environment
         worker = Worker(place, equip, alone=False, concurrency=concurrency)
         worker.start()
         print(f"takes runs from {place.name}, {concurrency} at once; Ctrl-C stops it", flush=True)
         tell_manager("READY=1")
+        if with_parent:
+            threading.Thread(target=_end_with_parent, name="agentloom-parent", daemon=True).start()
         with suppress(KeyboardInterrupt):
             while True:
                 time.sleep(3600)
@@ -235,6 +259,14 @@ def work_on(place: Place, concurrency: int, drain_s: float) -> None:
         kill_commands()
         sys.stdout.flush()
         os._exit(0)  # DBOS's threads wait for what goes on elsewhere
+
+
+def _end_with_parent() -> None:
+    """Wait for the end of standard input, and stop as by a signal."""
+    with suppress(OSError):
+        while os.read(0, 1024):
+            pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _followed(desk: Desk, segment: str, output: Output, chronicle: Chronicle | None) -> WorkflowResult:

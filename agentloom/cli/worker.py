@@ -29,7 +29,8 @@ from agentloom.cli.options import ON, some_place
     is_flag=True,
     help="Only make the tables in the database, or bring them up to date, and end: for a role that may.",
 )
-def command(on: str | None, concurrency: int, drain: float, prepare: bool) -> None:
+@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input does.")
+def command(on: str | None, concurrency: int, drain: float, prepare: bool, with_parent: bool) -> None:
     """Perform the runs that a database holds, until Ctrl-C or SIGTERM.
 
     Keys of providers are those of its own environment. What a worker leaves that dies is gone on with by the others. A SQLite file
@@ -43,4 +44,4 @@ def command(on: str | None, concurrency: int, drain: float, prepare: bool) -> No
     if prepare:
         prepare_on(where)
         return
-    work_on(where, concurrency, drain)
+    work_on(where, concurrency, drain, with_parent)

@@ -331,6 +331,7 @@ class WorkflowEngine:
             run_child=run_child,
             decisions={**keeper.decisions, **self._decisions},
             paused_since=keeper.paused_since,
+            clock=keeper.clock,
             sandbox=prepared.sandbox,
             policy=policy,
             redact=lambda state: run.redaction.state(state, places),

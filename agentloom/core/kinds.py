@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from agentloom.backoff import MAX_RETRIES
 from agentloom.core.agents import Agent
-from agentloom.core.events import EventStream, StepDelta
+from agentloom.core.events import EventStream, StepDelta, utc_now
 from agentloom.core.limits import Ledger, add_usage
 from agentloom.core.results import JSON, NO_USAGE, StepResult
 from agentloom.core.runner import Halt, Op, OpKind
@@ -92,7 +93,7 @@ class SandboxRules(Protocol):
 class Services:
     """What every step of one workflow may use. ``provider``, ``model`` and ``stream`` are what its steps take by default.
 
-    ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601). ``redact`` returns a
+    ``decisions`` are those made about gates, by path; ``paused_since`` tells since when each gate waits (ISO 8601), by the same ``clock``. ``redact`` returns a
     state without secrets, for what leaves the house. ``callback_url`` is where decisions are taken over HTTP, if that is known.
     ``is_secret`` tells, by its id, whether a step's output is, as a whole or maybe somewhere in it. ``folder`` is that of the workflow's file, which relative paths start at;
     None for a workflow without a file. ``policy`` is what the workflow's sandbox allows, None if it is off; built-in tools obey it by themselves.
@@ -109,6 +110,7 @@ class Services:
     run_child: RunChild
     decisions: Mapping[str, str] = field(default_factory=dict)
     paused_since: Mapping[str, str] = field(default_factory=dict)
+    clock: Callable[[], datetime] = utc_now
     sandbox: SandboxRules | None = None
     policy: Policy | None = None
     redact: Callable[[Mapping[str, JSON]], Mapping[str, JSON]] = lambda state: state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 from agentloom.core.kinds import Attempt, Executor, Services
@@ -39,7 +39,7 @@ async def run(op: Op, services: Services, attempt: Attempt) -> StepResult:
             raise StepError(f"`{decision}` is no decision; a gate takes `approved` or `rejected`")
         return StepResult(step.id, "success", output=decision)
     since = services.paused_since.get(op.path)
-    if since is not None and step.timeout_seconds and _expired(since, step.timeout_seconds):
+    if since is not None and step.timeout_seconds and services.clock() >= _over(since, step.timeout_seconds):
         if step.on_timeout is None:
             raise StepError(f"nobody decided within {step.timeout_seconds} s")
         attempt.warn(f"nobody decided within {step.timeout_seconds} s; `on_timeout: {step.on_timeout}` holds")
@@ -52,9 +52,9 @@ def _in_state(value: JSON, step_id: str) -> JSON:
     return value.get(step_id) if isinstance(value, dict) else None
 
 
-def _expired(since: str, seconds: int) -> bool:
-    """Tell whether a gate that waits since a time (ISO 8601) has waited long enough."""
-    return datetime.now(UTC) >= datetime.fromisoformat(since) + timedelta(seconds=seconds)
+def _over(since: str, seconds: int) -> datetime:
+    """Return when a gate has waited long enough that waits since a time (ISO 8601)."""
+    return datetime.fromisoformat(since) + timedelta(seconds=seconds)
 
 
 EXECUTOR = Executor(type="approval_gate", reads=reads, run=run, kind="gate")

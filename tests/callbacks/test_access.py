@@ -13,6 +13,7 @@ import pytest
 
 from agentloom.callbacks import server as module
 from agentloom.callbacks.access import Access, is_own_page
+from agentloom.callbacks.deciding import in_files
 from agentloom.callbacks.server import Settings
 from agentloom.checkpointing import FileCheckpointer
 from tests.callbacks.conftest import Answer, Server, StartServer, done, publish
@@ -193,7 +194,7 @@ async def test_slow_clients_are_let_go(kept: FileCheckpointer, monkeypatch: pyte
         ready.set()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(module._serve, Settings(kept, "127.0.0.1", 0, None), tell)
+        group.start_soon(module._serve, Settings(in_files(kept, 8), "127.0.0.1", 0, None), tell)
         await ready.wait()
         port = int(urls[0].rpartition(":")[2])
         with anyio.fail_after(20):

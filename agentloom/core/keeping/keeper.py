@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
 from agentloom.checkpointing.files import FileCheckpointer, is_run_id
+from agentloom.core.events import utc_now
 from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, goes_on_from, journal_of, last_update
 from agentloom.core.plan import Plan
 from agentloom.core.redaction import Redaction
@@ -42,7 +44,7 @@ class Ended:
 class Keeper:
     """Keeps one run. Without a ``checkpointer`` it keeps nothing, and only counts attempts.
 
-    ``recorded`` is what the journal of an earlier life holds, ``seed`` its checkpoint.
+    ``recorded`` is what the journal of an earlier life holds, ``seed`` its checkpoint. ``clock`` tells the time by which gates wait, in UTC.
     """
 
     def __init__(
@@ -52,8 +54,10 @@ class Keeper:
         seed: CheckpointData | None = None,
         recorded: Recorded | None = None,
         journal: Journal | None = None,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self.run_id = run_id
+        self.clock = clock
         self._checkpointer = checkpointer
         self._seed = seed
         self._journal = journal
@@ -133,7 +137,7 @@ class Keeper:
             own = Spend(outcome.last_cost_usd, outcome.last_tokens)
             self._recorded.ends(path, own, path in self._cut_short or outcome.status in ("paused", "timeout"))
             if outcome.status == "paused":
-                self.paused_since.setdefault(path, now())
+                self.paused_since.setdefault(path, self.clock().isoformat())
             else:
                 self.paused_since.pop(path, None)
             if self._checkpointer is None:

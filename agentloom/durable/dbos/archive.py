@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from itertools import count
 from time import monotonic
@@ -22,7 +22,7 @@ from agentloom.core.events import RunEvent
 from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, seed_of
 from agentloom.core.results import JSON, WorkflowResult
 from agentloom.durable.dbos.feed import STREAM, Once, recorded_of
-from agentloom.durable.dbos.orders import RUN, VERSION, Order, run_of, segment_id
+from agentloom.durable.dbos.orders import NOWHERE, RUN, TIMED, VERSION, WAITS, Order, next_order, run_of, segment_id
 from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
 from agentloom.durable.dbos.received import is_segment, read_json_only, sound
 from agentloom.durable.dbos.sessions import engine_of, is_away
@@ -75,12 +75,17 @@ class Ended(NamedTuple):
     code: int = 0
 
 
-class Away:
-    """Counts how long a database is away from somebody who waits for a run."""
+class Unreachable(WorkflowError):
+    """The database was away for too long."""
 
-    def __init__(self, place: Place, run_id: str) -> None:
+
+class Away:
+    """Counts how long a database is away from somebody who waits for a run, ``patience_s`` seconds at most."""
+
+    def __init__(self, place: Place, run_id: str, patience_s: float = GIVE_UP_S) -> None:
         self._place = place
         self._run_id = run_id
+        self._patience_s = patience_s
         self._since: float | None = None
 
     def pause_s(self, error: Exception) -> float:
@@ -89,10 +94,13 @@ class Away:
             raise error
         if self._since is None:
             self._since = monotonic()
-            log.warning("`%s` can't be reached; waits for it, %g minutes at most", self._place.name, GIVE_UP_S / 60)
-        if monotonic() - self._since > GIVE_UP_S:
-            raise WorkflowError(
-                f"`{self._place.name}` can't be reached for {GIVE_UP_S / 60:g} minutes;"
+            if self._patience_s >= 60:
+                log.warning(
+                    "`%s` can't be reached; waits for it, %g minutes at most", self._place.name, self._patience_s / 60
+                )
+        if monotonic() - self._since >= self._patience_s:
+            raise Unreachable(
+                f"`{self._place.name}` can't be reached for {self._patience_s / 60:g} minutes;"
                 f" `agentloom runs show {self._run_id}` tells later how the run went"
             ) from None
         return AGAIN_S
@@ -105,9 +113,13 @@ class Away:
 class Archive:
     """The runs of a place."""
 
-    def __init__(self, place: Place, migrate: bool = False) -> None:
-        """Connect; ``migrate`` prepares a database that is new. Raises ``WorkflowError`` when that fails."""
+    def __init__(self, place: Place, migrate: bool = False, patience_s: float = GIVE_UP_S) -> None:
+        """Connect; ``migrate`` prepares a database that is new, ``patience_s`` is how long one is waited for later that is away.
+
+        Raises ``WorkflowError`` when that fails.
+        """
         self.place = place
+        self._patience_s = patience_s
         self.notes: list[str] = []
         """What users should know of the runs that were looked at, a sentence each."""
         self.is_ours = False
@@ -183,7 +195,14 @@ class Archive:
                     f"there is a run `{run_id}` in `{self.place.name}` already; take another `--run-id`"
                 ) from None
             raise RunIsBusy(f"run `{run_id}` was resumed by another process meanwhile; look at it again") from None
+        if number > 1:
+            with suppress(Exception):  # whoever looks for what waits finds the next segment, too
+                self.unmark(segment_id(run_id, number - 1))
         return segment
+
+    def unmark(self, segment: str) -> None:
+        """Take away the mark of a segment whose run waited, and has gone on."""
+        self.client.update_workflow_attributes(segment, {WAITS: False, TIMED: False}, merge=True)
 
     def _enqueue(self, order: dict[str, JSON], segment: str, queue: str) -> None:
         run_id, number = run_of(segment)
@@ -359,7 +378,7 @@ class Archive:
         return Ended(None, f"the worker failed: {_in_a_line(status.error or status.status)}", 1)
 
     def _patiently(self, segment: str, ask: Callable[[], _Answer]) -> _Answer:
-        away = Away(self.place, run_of(segment)[0])
+        away = Away(self.place, run_of(segment)[0], self._patience_s)
         while True:
             try:
                 return ask()
@@ -382,6 +401,11 @@ class Archive:
             lambda: self.client.list_workflows(workflow_ids=[after], load_input=False, load_output=False),
         )
         return after if found and (found[0].attributes or {}).get(ADOPTED) else None
+
+    def cancel_waiting(self, segment: str, data: CheckpointData) -> None:
+        """Cancel a run that waits: the segment that a decision would have begun is taken. Raises ``RunIsBusy`` when it has gone on."""
+        _, number = run_of(segment)
+        self.cancel(self.put(next_order(data, {}), number + 1, NOWHERE))
 
     def take_back(self, queue: str) -> None:
         """Cancel what waits in a queue that nobody takes from any more."""

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
+from datetime import datetime
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -17,6 +18,7 @@ from dbos import DBOS
 from dbos import error as dbos_error
 
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
+from agentloom.core.events import utc_now
 from agentloom.core.keeping.host import Host
 from agentloom.core.keeping.keeper import Keeper
 from agentloom.core.results import JSON
@@ -173,11 +175,15 @@ class StreamJournal(Journal):
 
 
 class StreamHost(Host):
-    """Keeps a run in a feed. ``recorded`` is what earlier lives of the run left that came to no end; the run goes on from there."""
+    """Keeps a run in a feed. ``recorded`` is what earlier lives of the run left that came to no end; the run goes on from there.
 
-    def __init__(self, feed: Feed, recorded: Recorded | None) -> None:
+    ``clock`` tells the time by which gates wait, in UTC.
+    """
+
+    def __init__(self, feed: Feed, recorded: Recorded | None, clock: Callable[[], datetime] = utc_now) -> None:
         self._feed = feed
         self._recorded = recorded
+        self._clock = clock
 
     def open(
         self,
@@ -196,7 +202,7 @@ class StreamHost(Host):
                 changed["decisions"] = header["decisions"]
             same = {name for name, value in changed.items() if recorded.header.get(name) == value}
             journal.resumed({"begun": now(), **{key: changed[key] for key in changed if key not in same}})
-        return Keeper(run_id, checkpointer, seed, recorded, journal)
+        return Keeper(run_id, checkpointer, seed, recorded, journal, self._clock)
 
 
 class Kept(BaseCheckpointer):

@@ -9,6 +9,7 @@ from typing import Any
 from zlib import crc32
 
 from agentloom.durable.dbos.archive import Archive
+from agentloom.durable.dbos.clock import Clock
 from agentloom.durable.dbos.orders import QUEUE, RUN
 from agentloom.durable.dbos.place import Place
 from agentloom.durable.dbos.sessions import DEAD_MS, Session, session_of
@@ -35,27 +36,36 @@ ANSWER_S = 10.0
 class Liveness:
     """Holds this worker's lock, and has done again what workers left that hold none. A SQLite file has one worker: all others are dead.
 
-    ``performed`` returns the segments that this worker performs.
+    ``performed`` returns the segments that this worker performs, ``clock`` is set by the database's.
     """
 
     def __init__(
-        self, place: Place, executor: str, archive: Archive, performed: Callable[[], Container[str]] = tuple
+        self,
+        place: Place,
+        executor: str,
+        archive: Archive,
+        clock: Clock,
+        performed: Callable[[], Container[str]] = tuple,
     ) -> None:
         self._place = place
         self._executor = executor
         self._archive = archive
+        self._clock = clock
         self._performed = performed
         self._session: Session | None = None
         self._missed: dict[str, int] = {}
         self._lost: dict[str, int] = {}
         self._spared_until = 0.0
 
+    def connect(self) -> None:
+        """Take the lock, and read the database's clock."""
+        if self._place.file is None:
+            self._connect()
+
     def begin(self) -> None:
-        """Take the lock, and look a first time."""
+        """Look a first time."""
         if self._place.file is not None:
             self._recover([name for name in self._pending() if name != self._executor])
-        else:
-            self._connect()
 
     def look(self) -> None:
         """Recover what dead workers left. Raises what the database raises; look again later."""
@@ -63,6 +73,7 @@ class Liveness:
             return
         try:
             session = self._session or self._connect()
+            self._look_at_clock(session)
             pending = self._pending()
             self._find_lost(pending.pop(self._executor, []))
             others = list(pending)
@@ -111,7 +122,13 @@ class Liveness:
         self._session = session
         if self._spared_until:
             self._spared_until = monotonic() + GRACE_S
+        self._look_at_clock(session)
         return session
+
+    def _look_at_clock(self, session: Session) -> None:
+        row = session.execute("SELECT clock_timestamp()").fetchone()
+        if row is not None:
+            self._clock.set(row[0])
 
     def _pending(self) -> dict[str, list[str]]:
         """Return who performs what is under way."""

@@ -34,6 +34,12 @@ QUEUE = "runs"
 HERE = "here"
 """Where a process takes a segment from that it put there for itself."""
 
+NOWHERE = "nowhere"
+"""Where nobody takes a segment from: that of a run that was cancelled while it waited."""
+
+WAITS, TIMED, DUE = "waits", "timed", "due"
+"""Attributes of a segment that ended waiting: that it did, that one of its gates has a `timeout_seconds`, and when the first of those is over."""
+
 
 INPUT_VERSION = JOURNAL
 """The version of what the database gets as a segment's input."""
@@ -63,6 +69,14 @@ def run_of(segment: str) -> tuple[str, int]:
     return run_id, int(number)
 
 
+def next_order(data: CheckpointData, decisions: Mapping[str, str]) -> Order:
+    """Return the order to go on with a run as its last segment left it. There is no secret in that, and it was checked when it began."""
+    given = {key: value for key, value in data.state.items() if key != STEPS}
+    return Order(
+        _input(data.run_id, data.workflow_definition, data.source, given, None, data, decisions, ()), {}, [], None
+    )
+
+
 def order_for(
     document: WorkflowDocument,
     state: Mapping[str, JSON],
@@ -90,18 +104,31 @@ def order_for(
         written = [name for name in redacted_in_steps(cleaned, ()) if name not in known] or written
     source = seed.source if seed is not None else None if document.path is None else os.path.abspath(document.path)
     return Order(
-        {
-            "version": INPUT_VERSION,
-            "run_id": run_id,
-            "definition": cleaned,
-            "source": source,
-            "state": clean,
-            "until": until,
-            "seed": None if seed is None or lines else seed.to_dict(),
-            "decisions": dict(decisions or {}),
-            "lines": list(lines),
-        },
+        _input(run_id, cleaned, source, clean, until, seed, decisions, lines),
         {key: value for key, value in state.items() if clean.get(key) != value},
         written,
         document,
     )
+
+
+def _input(
+    run_id: str,
+    definition: Mapping[str, JSON],
+    source: str | None,
+    state: Mapping[str, JSON],
+    until: str | None,
+    seed: CheckpointData | None,
+    decisions: Mapping[str, str] | None,
+    lines: Sequence[str],
+) -> dict[str, JSON]:
+    return {
+        "version": INPUT_VERSION,
+        "run_id": run_id,
+        "definition": dict(definition),
+        "source": source,
+        "state": dict(state),
+        "until": until,
+        "seed": None if seed is None or lines else seed.to_dict(),
+        "decisions": dict(decisions or {}),
+        "lines": list(lines),
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -16,6 +17,9 @@ SCHEMA = "agentloom"
 
 _POSTGRES = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"
+
+TRIES, PAUSE_S = 10, 0.02
+"""How often a lock is tried that is held, and how many seconds are in between."""
 
 
 @record()
@@ -100,7 +104,7 @@ class FileLock:
         except OSError as error:
             raise WorkflowError(f"`{path}` can't be written: {error.strerror}") from None
         try:
-            _lock(self._handle)
+            _lock_patiently(self._handle)
         except OSError:
             holder = os.pread(self._handle, 100, 0).decode("utf-8", "replace") if hasattr(os, "pread") else ""
             os.close(self._handle)
@@ -116,6 +120,16 @@ class FileLock:
     def close(self) -> None:
         """Let go."""
         os.close(self._handle)
+
+
+def _lock_patiently(handle: int) -> None:
+    """Lock a file, or raise ``OSError``. Who looks whether it is held holds it for a moment."""
+    for _ in range(TRIES - 1):
+        try:
+            return _lock(handle)
+        except OSError:
+            time.sleep(PAUSE_S)
+    _lock(handle)
 
 
 def is_held(file: Path) -> bool:

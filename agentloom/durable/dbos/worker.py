@@ -24,8 +24,10 @@ from agentloom.core.loader import load_data
 from agentloom.core.results import JSON
 from agentloom.durable.dbos.adoption import Adoption
 from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
+from agentloom.durable.dbos.clock import Clock
 from agentloom.durable.dbos.counters import InDatabase, InMemory
 from agentloom.durable.dbos.feed import Feed, Kept, StreamHost
+from agentloom.durable.dbos.gates import Timekeeper, mark
 from agentloom.durable.dbos.liveness import Liveness
 from agentloom.durable.dbos.orders import HERE, INPUT_VERSION, LIFE, QUEUE, RUN, VERSION, Order
 from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
@@ -101,10 +103,12 @@ class Worker:
         self._ended = threading.Condition()
         self._dbos: DBOS | None = None
         self._lock: FileLock | None = None
+        self._clock = Clock()
         self._liveness: Liveness | None = None
         self._left: dict[str, float] = {}
         self._turns: AllTurns | None = None
         self._adoption: Adoption | None = None
+        self._timekeeper: Timekeeper | None = None
         self._stop = threading.Event()
         self.executor = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
 
@@ -114,7 +118,7 @@ class Worker:
         if self.place.file is not None:
             self._lock = FileLock(self.place.file, is_worker=not self._alone)
         try:
-            self.archive = Archive(self.place, migrate=True)
+            self.archive = Archive(self.place, migrate=True, patience_s=0.0)  # who looks at something looks again
         except BaseException:
             if self._lock is not None:
                 self._lock.close()
@@ -124,6 +128,9 @@ class Worker:
             self.archive.take_back(HERE)
         else:
             self._turns = AllTurns(InMemory() if self.place.file is not None else InDatabase(self.place))
+            self._liveness = Liveness(self.place, self.executor, self.archive, self._clock, self._known)
+            self._liveness.connect()
+            self._timekeeper = Timekeeper(self.archive, self._clock)
         _worker = self
         self._engine = engine_of(self.place, POOL, self._stop.is_set, RECONNECT_S)
         self._dbos = DBOS(
@@ -153,8 +160,7 @@ class Worker:
             polling_interval_sec=POLL_S,
             on_conflict="always_update",
         )
-        if not self._alone:
-            self._liveness = Liveness(self.place, self.executor, self.archive, self._known)
+        if self._liveness is not None:
             self._liveness.begin()
             self._adoption = Adoption(self.archive)
         threading.Thread(target=self._watch, name="agentloom-watch", daemon=True).start()
@@ -219,8 +225,9 @@ class Worker:
                         gone = status.status != "PENDING" or status.executor_id != self.executor
                         if life is not None and gone and status.status not in ("SUCCESS", "ERROR"):
                             life.cancel()
-                if self._liveness is not None:
+                if self._liveness is not None and self._timekeeper is not None:
                     self._liveness.look()
+                    self._timekeeper.look()
                 if self._adoption is not None:
                     self._adoption.look()
             except Exception as error:  # the database is away: look again
@@ -246,6 +253,9 @@ class Worker:
             raise dbos_error.DBOSWorkflowConflictIDError(segment)
         if output is None:
             raise dbos_error.DBOSWorkflowCancelledError(f"segment {segment} was cancelled")
+        mark(
+            segment, output
+        )  # before it ends: so there is none that waits and can't be found, whenever this process dies
         return output
 
     async def _perform(self, segment: str, order: object, feed: Feed, life: Life) -> dict[str, JSON] | None:
@@ -279,7 +289,14 @@ class Worker:
         kept = Kept()
         try:
             engine = WorkflowEngine(
-                document, gateway, tools, kept, run_id, tell, order["until"], host=StreamHost(feed, recorded)
+                document,
+                gateway,
+                tools,
+                kept,
+                run_id,
+                tell,
+                order["until"],
+                host=StreamHost(feed, recorded, self._clock.now),
             )
             if seed is not None:
                 engine.go_on(seed, order["decisions"])

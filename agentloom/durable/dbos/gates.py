@@ -1,0 +1,149 @@
+"""Runs that wait at gates: found, decided, and gone on with when a gate's time is over.
+
+A segment that ends waiting marks itself before it ends, so there is none without a mark. The mark is for finding only: what a run waits for,
+and until when, stands in the segment's output. A run has gone on when its next segment is there, and the id of that is given once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from time import monotonic
+from typing import Any
+
+from dbos import DBOS
+
+from agentloom.checkpointing.base import CheckpointData
+from agentloom.core.keeping.waiting import paused_of
+from agentloom.durable.dbos.archive import Archive
+from agentloom.durable.dbos.clock import Clock
+from agentloom.durable.dbos.orders import DUE, HERE, QUEUE, RUN, TIMED, WAITS, next_order, run_of, segment_id
+from agentloom.durable.dbos.received import is_segment, sound
+from agentloom.durable.dbos.versions import newer
+from agentloom.durable.journal import RunIsBusy
+from agentloom.errors import WorkflowError
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+"""How often a worker looks for gates whose time is over, in seconds; less often where that takes long."""
+
+SHARE = 10
+"""How much longer than a look the pause after it is at least."""
+
+CHUNK = 500
+"""How many segments are asked for at once."""
+
+
+def mark(segment: str, output: Any) -> None:
+    """Mark a segment that is about to end with this output if it ends waiting; in the segment's own step."""
+    data = _ended_waiting(output, run_of(segment)[0])
+    if data is not None:
+        DBOS.update_workflow_attributes(segment, _mark_of(data), merge=True)
+
+
+def _mark_of(data: CheckpointData) -> dict[str, Any]:
+    deadline = paused_of(data).deadline
+    return {WAITS: True, TIMED: deadline is not None, DUE: None if deadline is None else deadline.isoformat()}
+
+
+def waiting(archive: Archive, timed: bool = False) -> dict[str, Mapping[str, Any]]:
+    """Return the segments that wait, with their attributes; ``timed`` for those only that have a time that can be over."""
+    word = TIMED if timed else WAITS
+    wanted = {word: True} if archive.place.file is None else None  # DBOS doesn't look into attributes in SQLite
+    marked: dict[str, Mapping[str, Any]] = {
+        status.workflow_id: status.attributes
+        for status in archive.client.list_workflows(
+            name=RUN, status="SUCCESS", attributes=wanted, load_input=False, load_output=False
+        )
+        if is_segment(status.workflow_id) and status.attributes and status.attributes.get(word)
+    }
+    after = {_after(segment): segment for segment in marked}
+    for some in _chunks(after):
+        for status in archive.client.list_workflows(workflow_ids=some, load_input=False, load_output=False):
+            segment = after[status.workflow_id]
+            del marked[segment]
+            archive.unmark(segment)
+    return marked
+
+
+def load(archive: Archive, segments: Iterable[str]) -> Iterator[tuple[str, CheckpointData]]:
+    """Yield what segments that wait ended with."""
+    for some in _chunks(segments):
+        for status in archive.client.list_workflows(workflow_ids=some, load_input=False):
+            run_id, _ = run_of(status.workflow_id)
+            if newer(status) is not None:
+                continue  # workers of that version see to it
+            try:
+                data = sound(partial(_ended_waiting, status.output, run_id), f"run `{run_id}`")
+            except WorkflowError as error:
+                log.debug("%s", error)
+                continue
+            if data is not None:
+                yield status.workflow_id, data
+
+
+def _ended_waiting(output: Any, run_id: str) -> CheckpointData | None:
+    """Return what a segment ended with that gave this output, if it ended waiting."""
+    if not isinstance(output, Mapping) or output.get("status") != "paused" or output.get("checkpoint") is None:
+        return None
+    return CheckpointData.from_dict({**output["checkpoint"], "run_id": run_id})
+
+
+def go_on(archive: Archive, segment: str, data: CheckpointData, decisions: Mapping[str, str]) -> str:
+    """Have a waiting run go on, on any worker, and return its next segment. Raises ``RunIsBusy`` when it has: one of many wins."""
+    queue = archive.status(segment).queue_name
+    _, number = run_of(segment)
+    return archive.put(next_order(data, decisions), number + 1, QUEUE if queue in (None, HERE) else queue)
+
+
+class Timekeeper:
+    """Has runs go on whose gates' time is over, by the database's clock. Any number of them may look: each run goes on once."""
+
+    def __init__(self, archive: Archive, clock: Clock) -> None:
+        self._archive = archive
+        self._clock = clock
+        self._next = 0.0
+
+    def look(self) -> None:
+        """Look if it is time to. Raises what the database raises; look again later."""
+        began = monotonic()
+        if began < self._next:
+            return
+        try:
+            now = self._clock.now()
+            due = [segment for segment, known in waiting(self._archive, timed=True).items() if _is_over(known, now)]
+            for segment, data in load(self._archive, due):
+                self._expire(segment, data, now)
+        finally:
+            self._next = monotonic() + max(LOOK_S, SHARE * (monotonic() - began))
+
+    def _expire(self, segment: str, data: CheckpointData, now: datetime) -> None:
+        deadline = paused_of(data).deadline
+        if deadline is None or deadline > now:  # the mark is of a worker that had lost the segment
+            self._archive.client.update_workflow_attributes(segment, _mark_of(data), merge=True)
+            return
+        with suppress(RunIsBusy):  # a decision, or another worker, was faster
+            go_on(self._archive, segment, data, {})
+            log.info("Run %s goes on: nobody decided in time", data.run_id)
+
+
+def _is_over(known: Mapping[str, Any], now: datetime) -> bool:
+    with suppress(ValueError, TypeError):
+        return datetime.fromisoformat(str(known.get(DUE))) <= now
+    return True  # look into it
+
+
+def _after(segment: str) -> str:
+    run_id, number = run_of(segment)
+    return segment_id(run_id, number + 1)
+
+
+def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(names)
+    while some := list(islice(rest, CHUNK)):
+        yield some
