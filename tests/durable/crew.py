@@ -52,7 +52,8 @@ class Workers:
 
     def end(self) -> None:
         """Kill all that are left."""
-        for process in self.running:
+        while self.running:
+            process = self.running.pop()
             process.kill()
             process.communicate()
 
