@@ -271,7 +271,7 @@ def record(name: str, case: Mapping[str, Any], base: Database) -> dict[str, Any]
     segments: list[dict[str, Any]] = []
     with TemporaryDirectory() as folder:
         for number, given in enumerate(case.get("segments", [{}]), start=1):
-            before = segments[-1] if segments else {"order": {"lines": []}, "lines": [], "file": []}
+            before: Mapping[str, Any] = segments[-1] if segments else {"order": {"lines": []}, "lines": [], "file": []}
             cut = given.get("cut")
             left = [] if cut is None else [*before["order"]["lines"], *before["lines"][:cut]]
             order = _order(name, case, given, number, base, left)

@@ -9,6 +9,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from agentloom.core.loader import load_text, load_workflow
 from agentloom.durable.dbos.archive import Archive
@@ -70,7 +71,7 @@ def test_workers_are_replaced_by_newer_ones_while_runs_go_on(tmp_path: Path, wor
     workers.running.append(following)
     assert following.stdout is not None
     with closing(Archive(place_of(workers.url))) as archive:
-        events = []
+        events: list[dict[str, Any]] = []
         while not events or events[-1]["event"] != "step_finished":
             events.append(json.loads(following.stdout.readline()))
         assert f"-{old.pid}-" in str(archive.status("a~1").executor_id), "it has a worker of its version"
