@@ -75,6 +75,23 @@ class CheckpointData:
             **({} if self.begun is None else {"begun": self.begun}),
         }
 
+    def in_brief(self) -> dict[str, Any]:
+        """Return what a list shows of the run, as plain data: some keys of the checkpoint, and how many of its steps are done."""
+        steps = self.workflow_definition.get("steps")
+        return {
+            "run_id": self.run_id,
+            "workflow_name": self.workflow_name,
+            "status": self.status,
+            "source": self.source,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "paused_step_id": self.paused_step_id,
+            "total_cost_usd": self.total_cost_usd,
+            "total_tokens": self.total_tokens,
+            "steps_done": len(set(self.completed_steps)),
+            "steps": len(steps) if isinstance(steps, list) else 0,
+        }
+
     @classmethod
     def from_dict(cls, data: Any) -> CheckpointData:
         """Return the checkpoint that plain data describe. Raises ``CheckpointSchemaError``, which says what is wrong."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, TextIO
 
 ColorChoice = Literal["auto", "always", "never"]
@@ -101,6 +102,19 @@ def silence() -> None:
                 os.dup2(nowhere, stream.fileno())
             except (OSError, ValueError):
                 continue
+
+
+def print_json_list(items: Iterable[Any]) -> None:
+    """Print a list as ``print_json`` does, one item after the other: all of them needn't be in memory."""
+    import json
+
+    is_ascii = not is_unicode(sys.stdout.encoding or "")
+    before = "[\n"
+    for item in items:
+        text = json.dumps(item, indent=2, ensure_ascii=is_ascii)
+        print(before + "\n".join(f"  {line}" for line in text.split("\n")), end="")
+        before = ",\n"
+    print("[]" if before == "[\n" else "\n]")
 
 
 def print_json(data: Any) -> None:

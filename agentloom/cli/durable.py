@@ -184,12 +184,6 @@ def decisions_on(
         yield in_database(archive, environment_of_runs, concurrency, drain_s)
 
 
-def runs_on(place: Place) -> tuple[list[CheckpointData], list[str]]:
-    """Return every run of a place, the latest first, and what is to be said of some."""
-    with Archive(place) as archive:
-        return archive.runs(), archive.notes
-
-
 def shown_on(place: Place, word: str, history: History) -> ShownRun:
     """Return a run with all that is known of it."""
     with Archive(place) as archive:

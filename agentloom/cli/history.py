@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import click
 
 from agentloom.checkpointing.history import RunRecord, history_of
-from agentloom.cli.cells import draw, visible
+from agentloom.cli.cells import visible
 from agentloom.cli.console import look_of, print_json
+from agentloom.cli.options import ON, place
+from agentloom.cli.tables import grid
 from agentloom.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentloom.durable.dbos.place import Place
 
 HEADER = ("TIMESTAMP", "RUN ID", "WORKFLOW", "STATUS", "COST USD", "DUR MS")
 MANY_PROBLEMS = 5
@@ -53,6 +60,7 @@ def _money(context: click.Context, parameter: click.Parameter, value: float | No
 @click.option("--min-cost", type=float, metavar="USD", callback=_money, help="Only runs that cost as much, or more.")
 @click.option("--max-cost", type=float, metavar="USD", callback=_money, help="Only runs that cost no more.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to list.")
+@ON
 @click.option("--json", "as_json", is_flag=True, help="Print the records whole.")
 def command(
     runs_dir: str | None,
@@ -63,9 +71,12 @@ def command(
     min_cost: float | None,
     max_cost: float | None,
     limit: int,
+    on: str | None,
     as_json: bool,
 ) -> None:
     """List the runs of this project, the newest first. Every run and resume leaves a record; replays leave none.
+
+    With --on those of a database that have ended, or wait, whoever asked for them and wherever they ran; without their steps.
 
     Exit codes: 0 done, also when there is none; 2 wrong usage, or a folder that can't be read.
     """
@@ -73,16 +84,12 @@ def command(
         raise UsageError("`--since` is not before `--until`, so no run lies between them")
     if min_cost is not None and max_cost is not None and min_cost > max_cost:
         raise UsageError("`--min-cost` is above `--max-cost`, so no run lies between them")
-    history = history_of(runs_dir, os.environ)
-    try:
-        runs, problems = history.runs()
-    except FileNotFoundError:
-        runs, problems = [], []
-    except OSError as error:
-        raise UsageError(f"`{history.folder}` can't be read: {error.strerror}") from None
-    _warn(problems)
+    where = place(on)
+    runs: Iterable[RunRecord] = _records(runs_dir) if where is None else _records_on(where)
+    some = False
     found: list[RunRecord] = []
     for run in runs:
+        some = True
         if len(found) == limit:
             break
         if (
@@ -98,10 +105,28 @@ def command(
     if as_json:
         print_json([run.to_dict() for run in found])
     elif not found:
-        print("No runs found." if not runs else "No runs found that fit.")
+        print("No runs found that fit." if some else "No runs found.")
     else:
-        for line in _table(found, look.encoding):
+        for line in grid([HEADER, *map(_row, found)], look.encoding, numbers=(4, 5)):
             print(line)
+
+
+def _records(folder: str | None) -> list[RunRecord]:
+    history = history_of(folder, os.environ)
+    try:
+        runs, problems = history.runs()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UsageError(f"`{history.folder}` can't be read: {error.strerror}") from None
+    _warn(problems)
+    return runs
+
+
+def _records_on(where: Place) -> Iterator[RunRecord]:
+    from agentloom.cli.listings import rows_on
+
+    return (row.record for row in rows_on(where) if not row.is_open)
 
 
 def _warn(problems: list[str]) -> None:
@@ -109,20 +134,6 @@ def _warn(problems: list[str]) -> None:
         print(f"warning: {visible(problem, sys.stderr.encoding or 'utf-8')}", file=sys.stderr)
     if len(problems) > MANY_PROBLEMS:
         print(f"warning: {len(problems) - MANY_PROBLEMS} more files can't be read", file=sys.stderr)
-
-
-def _table(runs: list[RunRecord], encoding: str) -> list[str]:
-    rows = [HEADER, *map(_row, runs)]
-    shown = [[visible(cell, encoding) for cell in row] for row in rows]
-    widths = [max(draw(row[at], encoding).width for row in shown) for at in range(len(HEADER))]
-    lines: list[str] = []
-    for row in shown:
-        cells: list[str] = []
-        for at, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            pad = " " * (width - draw(cell, encoding).width)
-            cells.append(pad + cell if at >= 4 else cell + pad)  # numbers to the right
-        lines.append("  ".join(cells).rstrip())
-    return lines
 
 
 def _row(run: RunRecord) -> tuple[str, ...]:

@@ -4,55 +4,81 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import islice
 
 import click
 
 from agentloom.checkpointing.history import history_of
-from agentloom.cli.cells import draw, visible
-from agentloom.cli.console import ColorChoice, look_of, print_json
+from agentloom.cli.choice import WORKFLOW, Choice, status_option
+from agentloom.cli.console import ColorChoice, look_of, print_json, print_json_list
 from agentloom.cli.options import COLOR, ON, checkpoint_dir_option, place
+from agentloom.cli.prune import prune
 from agentloom.cli.stores import all_runs, checkpointer_of
+from agentloom.cli.tables import grid
 
 HEADER = ("RUN ID", "WORKFLOW", "STATUS", "UPDATED")
 
 
-@click.group(invoke_without_command=True, subcommand_metavar="[show RUN]")
+@click.group(invoke_without_command=True, subcommand_metavar="[show RUN | prune]")
 @checkpoint_dir_option()
 @ON
+@status_option("Only runs of this status; may be repeated.")
+@WORKFLOW
+@click.option("--limit", type=click.IntRange(min=1), help="How many to list; all without it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the checkpoints whole.")
+@click.option("--brief", is_flag=True, help="Print JSON, but only what a list shows: no state, no results.")
 @click.pass_context
-def command(context: click.Context, checkpoint_dir: str | None, on: str | None, as_json: bool) -> None:
-    """List the runs that were kept with --checkpoint, the latest first; `runs show RUN` shows one of them.
+def command(
+    context: click.Context,
+    checkpoint_dir: str | None,
+    on: str | None,
+    statuses: tuple[str, ...],
+    workflow: str | None,
+    limit: int | None,
+    as_json: bool,
+    brief: bool,
+) -> None:
+    """List the runs that were kept with --checkpoint, the latest first; `runs show RUN` shows one of them, `runs prune` deletes old ones.
 
-    `interrupted` is a run whose process was killed, `running` one that is under way; both are read off the run's journal.
+    `interrupted` is a run whose process was killed, `running` one that is under way; both are read off the run's journal. With --on, the
+    runs of a database.
     """
     if context.invoked_subcommand is not None:
         context.obj = checkpoint_dir, on, as_json  # `runs --json show RUN` means the same as `runs show RUN --json`
         return
     where = place(on)
+    choice = Choice(frozenset(statuses), workflow)
+    rows: list[tuple[str, ...]] = [HEADER]
+    notes: list[str] = []
     if where is None:
-        found, problems = all_runs(checkpointer_of(checkpoint_dir))
+        kept, notes = all_runs(checkpointer_of(checkpoint_dir))
+        runs = islice((run for run in kept if choice.fits(run.status, run.workflow_name, run.updated_at)), limit)
+        if as_json or brief:
+            print_json_list(run.in_brief() if brief else run.to_dict() for run in runs)
+        else:
+            rows += ((run.run_id, run.workflow_name, run.status, run.updated_at[:19]) for run in runs)
     else:
-        from agentloom.cli.durable import runs_on
+        from agentloom.cli.listings import rows_on, whole_on
 
-        found, problems = runs_on(where)
-    for problem in problems:
-        print(f"warning: {problem}", file=sys.stderr)
-    look = look_of(sys.stdout, "never")
-    if as_json:
-        print_json([run.to_dict() for run in found])
+        found = islice(rows_on(where, choice, notes), limit)
+        if as_json or brief:
+            print_json_list(
+                (row.in_brief() for row in found) if brief else islice(whole_on(where, choice, notes), limit)
+            )
+        else:
+            rows += ((row.run_id, row.workflow, row.status, row.updated[:19]) for row in found)
+    for note in dict.fromkeys(notes):
+        print(f"warning: {note}", file=sys.stderr)
+    if as_json or brief:
         return
-    if not found:
+    if len(rows) == 1:
         print("No checkpoint runs found." if where is None else f"No runs found in {where.name}.")
         return
-    rows = [HEADER, *((run.run_id, run.workflow_name, run.status, run.updated_at[:19]) for run in found)]
-    shown = [[visible(cell, look.encoding) for cell in row] for row in rows]
-    widths = [max(draw(row[at], look.encoding).width for row in shown) for at in range(len(HEADER))]
-    for row in shown:
-        cells = (
-            cell + " " * (width - draw(cell, look.encoding).width) for cell, width in zip(row, widths, strict=True)
-        )
-        print("  ".join(cells).rstrip())
+    for line in grid(rows, look_of(sys.stdout, "never").encoding):
+        print(line)
+
+
+command.add_command(prune)
 
 
 @command.command(short_help="Show one of them in full.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentloom.errors import UsageError, WorkflowError
+from agentloom.errors import CheckpointSchemaError, UsageError, WorkflowError
 from agentloom.similar import closest
 
 if TYPE_CHECKING:
@@ -33,14 +34,10 @@ def new_checkpointer(folder: str | None, run_id: str | None) -> FileCheckpointer
     return store
 
 
-def all_runs(store: FileCheckpointer) -> tuple[list[CheckpointData], list[str]]:
-    """Return every run of a store, the latest first, and what is wrong with files that can't be read.
-
-    The checkpoints of subworkflows are parts of runs, and no runs.
-    """
+def every_run(store: FileCheckpointer) -> Iterator[CheckpointData | CheckpointSchemaError]:
+    """Yield what a store holds, in the order of the ids: runs, the checkpoints of their subworkflows, and what is wrong with files that can't be read."""
     from agentloom.core.keeping import load_run
     from agentloom.durable.journal import SUFFIX
-    from agentloom.errors import CheckpointSchemaError
 
     try:
         names = os.listdir(store.folder)
@@ -48,17 +45,27 @@ def all_runs(store: FileCheckpointer) -> tuple[list[CheckpointData], list[str]]:
         names = []
     except OSError as error:
         raise WorkflowError(f"`{store.folder}` can't be read: {error.strerror}") from None
-    ids = {*store.run_ids(), *(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))}
-    found: list[CheckpointData] = []
-    problems: list[str] = []
-    for run_id in sorted(ids):
+    for run_id in sorted({*store.run_ids(), *(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))}):
         try:
-            found.append(load_run(store, run_id))
+            yield load_run(store, run_id)
         except KeyError:
             continue
         except CheckpointSchemaError as error:
-            problems.append(str(error))
-    found = [run for run in found if run.part_of is None]
+            yield error
+
+
+def all_runs(store: FileCheckpointer) -> tuple[list[CheckpointData], list[str]]:
+    """Return every run of a store, the latest first, and what is wrong with files that can't be read.
+
+    The checkpoints of subworkflows are parts of runs, and no runs.
+    """
+    found: list[CheckpointData] = []
+    problems: list[str] = []
+    for run in every_run(store):
+        if isinstance(run, CheckpointSchemaError):
+            problems.append(str(run))
+        elif run.part_of is None:
+            found.append(run)
     found.sort(key=lambda data: (data.updated_at, data.run_id), reverse=True)
     return found, problems
 

@@ -120,7 +120,7 @@ def test_what_stands_in_the_database_costs_its_own_run(
                 run_id: ended.error for run_id, ended in said.items() if written[run_id][2] not in str(ended.error)
             } == {}
             assert archive.ended(good).result.status == "success"  # type: ignore[union-attr]
-            listed = {run.run_id: run.status for run in archive.runs()}
+            listed = {run.run_id: run.status for run in archive.rows()}
             assert set(listed) == {*written, "good"}
             assert {status for run_id, status in listed.items() if run_id != "good"} == {"failed"}
         assert worker.poll() is None

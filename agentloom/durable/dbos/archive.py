@@ -22,6 +22,7 @@ from agentloom.core.events import RunEvent
 from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, seed_of
 from agentloom.core.results import JSON, WorkflowResult
 from agentloom.durable.dbos.feed import STREAM, Once, recorded_of
+from agentloom.durable.dbos.listing import ALIVE, UNTOLD, Row, begun, rows
 from agentloom.durable.dbos.orders import NOWHERE, RUN, TIMED, VERSION, WAITS, Order, next_order, run_of, segment_id
 from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
 from agentloom.durable.dbos.received import is_segment, read_json_only, sound
@@ -51,8 +52,6 @@ GIVE_UP_S = 600.0
 
 ADOPTED = "adopted"
 """What a segment has, in its order and as an attribute, that goes on in the place of the one before it, which an older version had begun."""
-
-ALIVE = ("ENQUEUED", "PENDING", "DELAYED")
 
 
 class Found(NamedTuple):
@@ -205,7 +204,7 @@ class Archive:
         self.client.update_workflow_attributes(segment, {WAITS: False, TIMED: False}, merge=True)
 
     def _enqueue(self, order: dict[str, JSON], segment: str, queue: str) -> None:
-        run_id, number = run_of(segment)
+        _, number = run_of(segment)
         self.client.enqueue(
             {
                 "workflow_name": RUN,
@@ -213,37 +212,29 @@ class Archive:
                 "workflow_id": segment,
                 "workflow_id_reuse_policy": "reject",
                 "app_version": VERSION,
-                "attributes": {
-                    "run": run_id,
-                    "segment": number,
-                    "workflow": str(order["definition"].get("name") or ""),
-                    **({ADOPTED: True} if order.get(ADOPTED) else {}),
-                },
+                "attributes": {**begun(order, number), **({ADOPTED: True} if order.get(ADOPTED) else {})},
             },
             order,
         )
 
     # --- finding runs
 
-    def runs(self) -> list[CheckpointData]:
-        """Return every run as far as it has come, the latest first."""
-        last: dict[str, tuple[int, WorkflowStatus]] = {}
-        for status in self.client.list_workflows(name=RUN, load_input=False, load_output=False):
-            if not is_segment(status.workflow_id):
-                continue  # somebody else's
-            run_id, number = run_of(status.workflow_id)
-            if run_id not in last or last[run_id][0] < number:
-                last[run_id] = number, status
-        found = []
-        for run_id, (_, status) in last.items():
-            try:
-                found.append(self._found(status.workflow_id).data)
-            except AgentLoomError:  # `runs show` says why
-                updated = _time_of(status)
-                word = RUNNING if status.status in ALIVE else "failed"
-                found.append(CheckpointData("(unreadable)", run_id, {}, {}, {}, word, updated_at=updated))
-        found.sort(key=lambda data: (data.updated_at, data.run_id), reverse=True)
-        return found
+    def rows(self) -> Iterator[Row]:
+        """Yield every run as a list shows it, the latest first."""
+        for row in rows(self.client, self._word):
+            if row.status == UNTOLD:
+                data = self.whole(row)
+                row = row._replace(status=data.status, paused_step=data.paused_step_id, cost_usd=data.total_cost_usd)
+            yield row
+
+    def whole(self, row: Row) -> CheckpointData:
+        """Return a run of a list as far as it has come; one that can't be read with nothing in it."""
+        try:
+            return self._found(row.segment).data
+        except (AgentLoomError, KeyError):  # `runs show` says why
+            return CheckpointData(
+                row.workflow or "(unreadable)", row.run_id, {}, {}, {}, "failed", updated_at=row.updated
+            )
 
     def find(self, run_id: str) -> Found:
         """Return a run. Raises ``KeyError`` for an unknown one, ``WorkflowError`` for one that can't be read."""
@@ -260,8 +251,7 @@ class Archive:
 
     def ids(self) -> list[str]:
         """Return the ids of all runs, the latest first."""
-        listed = self.client.list_workflows(name=RUN, load_input=False, load_output=False, sort_desc=True)
-        return list(dict.fromkeys(run_of(id_)[0] for status in listed if is_segment(id_ := status.workflow_id)))
+        return [row.run_id for row in rows(self.client, lambda _: RUNNING)]
 
     def _found(self, segment: str) -> Found:
         status = self.status(segment)
@@ -280,27 +270,17 @@ class Archive:
         lines = [*order.get("lines", ()), *self.lines(segment)]
         recorded = recorded_of(lines)
         updated = _time_of(status)
-        if not is_open:
-            word = "cancelled" if status.status == "CANCELLED" else "failed"
-        elif self.is_ours or (
-            status.status == "PENDING" and self.place.file is not None and not is_held(self.place.file)
-        ):
-            word = INTERRUPTED
-        elif is_stranded(self.place, status):
-            word = INTERRUPTED
-            self.notes.append(
-                f"run `{run_id}` was begun by an older agentloom (journal version {number_of(status)}), and no worker of that"
-                f" version lives; a worker of this version goes on with it, or `agentloom resume {run_id}` does"
-            )
+        if is_open:
+            word = self._word(status)
         else:
-            word = RUNNING
+            word = "cancelled" if status.status == "CANCELLED" else "failed"
         if recorded is not None:
             return Found(segment, seed_of(recorded, run_id, word, updated), lines, is_open)
         if order.get("seed") is not None:
             return Found(
                 segment, CheckpointData.from_dict({**order["seed"], "run_id": run_id, "status": word}), [], is_open
             )
-        begun = {
+        header = {
             "run_id": run_id,
             "workflow_name": str(order.get("definition", {}).get("name") or ""),
             "workflow_definition": order.get("definition", {}),
@@ -309,7 +289,21 @@ class Archive:
             "source": order.get("source"),
             "created_at": updated,
         }
-        return Found(segment, seed_of(Recorded.begun(begun), run_id, word, updated), [], is_open)
+        return Found(segment, seed_of(Recorded.begun(header), run_id, word, updated), [], is_open)
+
+    def _word(self, status: WorkflowStatus) -> str:
+        """Return the status of a run whose segment is under way for DBOS."""
+        is_unheld = status.status == "PENDING" and self.place.file is not None and not is_held(self.place.file)
+        if self.is_ours or is_unheld:
+            return INTERRUPTED
+        if not is_stranded(self.place, status):
+            return RUNNING
+        run_id, _ = run_of(status.workflow_id)
+        self.notes.append(
+            f"run `{run_id}` was begun by an older agentloom (journal version {number_of(status)}), and no worker of that"
+            f" version lives; a worker of this version goes on with it, or `agentloom resume {run_id}` does"
+        )
+        return INTERRUPTED
 
     def status(self, segment: str) -> WorkflowStatus:
         """Return what DBOS knows of a segment. Raises ``KeyError`` for an unknown one."""

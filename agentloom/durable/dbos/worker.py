@@ -28,8 +28,9 @@ from agentloom.durable.dbos.clock import Clock
 from agentloom.durable.dbos.counters import InDatabase, InMemory
 from agentloom.durable.dbos.feed import Feed, Kept, StreamHost
 from agentloom.durable.dbos.gates import Timekeeper, mark
+from agentloom.durable.dbos.listing import cut, ended
 from agentloom.durable.dbos.liveness import Liveness
-from agentloom.durable.dbos.orders import HERE, INPUT_VERSION, LIFE, QUEUE, RUN, VERSION, Order
+from agentloom.durable.dbos.orders import HERE, INPUT_VERSION, LIFE, QUEUE, RUN, VERSION, Order, run_of
 from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
 from agentloom.durable.dbos.received import begun_from, order_of, recorded_in
 from agentloom.durable.dbos.sessions import engine_of, is_away
@@ -242,6 +243,9 @@ class Worker:
         feed = Feed(contextvars.copy_context(), life.cancel)
         try:
             output = anyio.run(self._perform, segment, order, feed, life)
+            feed.close()
+            if output is None or not feed.lost:
+                self._tell(segment, output)
         finally:
             feed.close()
             with self._ended:
@@ -257,6 +261,17 @@ class Worker:
             segment, output
         )  # before it ends: so there is none that waits and can't be found, whenever this process dies
         return output
+
+    def _tell(self, segment: str, output: Mapping[str, Any] | None) -> None:
+        """Note what lists show of a segment that has ended, or was stopped. The run doesn't depend on it."""
+        try:
+            if output is None:
+                told = cut(recorded_in(self.archive.lines(segment), segment), run_of(segment)[0])
+            else:
+                told = ended(output)
+            self.archive.client.update_workflow_attributes(segment, told, merge=True)
+        except Exception as error:
+            log.debug("What lists show of %s can't be noted", segment, exc_info=error)
 
     async def _perform(self, segment: str, order: object, feed: Feed, life: Life) -> dict[str, JSON] | None:
         output: dict[str, JSON] | None = None
