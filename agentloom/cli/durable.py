@@ -271,6 +271,8 @@ def _followed(desk: Desk, segment: str, output: Output, chronicle: Chronicle | N
         try:
             with closing(told):
                 stopped = anyio.run(_follow, desk, segment, told)
+            if stopped:
+                raise KeyboardInterrupt
             ended = desk.archive.ended(segment)
         except KeyboardInterrupt:
             stopped = True
@@ -278,7 +280,7 @@ def _followed(desk: Desk, segment: str, output: Output, chronicle: Chronicle | N
         finally:
             if chronicle is not None and stopped:
                 chronicle.end(run_of(segment)[0], None)
-        if stopped or ended.code == INTERRUPTED:
+        if ended.code == INTERRUPTED:
             raise KeyboardInterrupt
         if ended.result is None:
             text = str(ended.error)
@@ -290,23 +292,22 @@ def _followed(desk: Desk, segment: str, output: Output, chronicle: Chronicle | N
 
 async def _follow(desk: Desk, segment: str, told: Told) -> bool:
     """Hand the events of a segment on until it ends; tell whether a signal ended that."""
-    stopped = False
+    signalled = 0
     async with anyio.create_task_group() as group:
 
         async def heed(*, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-            nonlocal stopped
+            nonlocal signalled
             try:
                 with anyio.open_signal_receiver(signal.SIGINT, *stop_signals()) as signals:
                     task_status.started()
                     async for number in signals:
-                        if stopped and desk.worker is not None:
+                        signalled += 1
+                        if signalled > (2 if desk.worker is None else 1):
                             leave(told)
-                        elif stopped or desk.worker is not None:
-                            stopped = True
+                        elif signalled == 2 or desk.worker is not None:
                             cancel = desk.archive.cancel if desk.worker is None else desk.worker.cancel
                             group.start_soon(anyio.to_thread.run_sync, cancel, segment)
                         else:
-                            stopped = True
                             if number == signal.SIGINT:
                                 print("the run goes on without this terminal; Ctrl-C again cancels it", file=sys.stderr)
                             group.start_soon(detach, 0.0 if number != signal.SIGINT else PATIENCE_S)
@@ -315,10 +316,14 @@ async def _follow(desk: Desk, segment: str, told: Told) -> bool:
 
         async def detach(seconds: float) -> None:
             await anyio.sleep(seconds)
-            group.cancel_scope.cancel()
+            if signalled < 2:
+                group.cancel_scope.cancel()
+                soon = threading.Timer(PATIENCE_S, desk.archive.abandon)  # what waits for a database that is away
+                soon.daemon = True
+                soon.start()
 
         await group.start(heed)
         async for event in desk.archive.follow(segment):
             await told.event(event)
         group.cancel_scope.cancel()
-    return stopped
+    return signalled > 0

@@ -48,7 +48,7 @@ class Site:
         return [self.archive.put(order_for(document, {}, name), 1, QUEUE) for name in names]
 
     def follow(self, name: str, before: Sequence[str] = (), **environment: str) -> subprocess.Popen[str]:
-        """Have a run asked for and followed by a process, and return that when the run has begun."""
+        """Have a run asked for and followed by a process."""
         asked = subprocess.Popen(
             [*before, sys.executable, "-m", "agentloom", "run", str(build(self.workers.folder)), "--run-id", name,
              "--events", "-", "--no-history"],
@@ -56,10 +56,14 @@ class Site:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.workers.running.append(asked)
-        assert asked.stdout is not None
-        first = asked.stdout.readline()
-        assert json.loads(first or "{}").get("event") == "run_started", first
         return asked
+
+    def begun(self, *following: subprocess.Popen[str]) -> None:
+        """Wait until what processes follow has begun."""
+        for asked in following:
+            assert asked.stdout is not None
+            first = asked.stdout.readline()
+            assert json.loads(first or "{}").get("event") == "run_started", first
 
     def told_once(self, asked: subprocess.Popen[str]) -> str:
         """Wait for a process that follows a run: it was told of the end of each step once. Return what it said on standard error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -71,7 +72,7 @@ def test_slow_connections_break_at_random(site: Site, proxy: Proxy, server: Serv
             if breaker.is_alive():
                 breaker.join()
             over.set()
-    asked = site.follow("seen", AGENTLOOM_ON=through(proxy, server, site.workers.url))
+    site.begun(asked := site.follow("seen", AGENTLOOM_ON=through(proxy, server, site.workers.url)))
     again = site.ended_well([*segments, "seen~1"])
     site.told_once(asked)
     print(f"{BREAKS} breaks, {proxy.connections} connections: {sum(again.values())} steps came again")
@@ -80,20 +81,25 @@ def test_slow_connections_break_at_random(site: Site, proxy: Proxy, server: Serv
 def test_connections_swallow_everything(site: Site, proxy: Proxy, server: Server) -> None:
     """What a worker writes is taken and never answered. Another one goes on with its run, and it gives its connections up and serves again."""
     far = ("env", f"AGENTLOOM_ON={through(proxy, server, site.workers.url)}")
-    site.workers.environment["WORK_SECONDS"] = "1"
+    site.workers.environment["WORK_SECONDS"] = "1.5"
     site.start(near=(), far=far)
     asked = site.follow("seen", AGENTLOOM_ON=through(proxy, server, site.workers.url))
-    segments = ["seen~1", *site.put("one")]
+    leaving = site.follow("left", AGENTLOOM_ON=through(proxy, server, site.workers.url))
+    site.begun(asked, leaving)
+    segments = ["seen~1", "left~1"]
     site.until_under_way(segments)
     [lost] = site.segments_of("far", segments)
     proxy.silent = True
+    leaving.send_signal(signal.SIGINT)
     took = site.until(lambda: site.performer(lost) == "near")
     proxy.silent = False
     again = site.ended_well(segments)
     assert sum(again.values()) <= SIDE_BY_SIDE, again
     assert set(again.values()) <= {1}
     site.told_once(asked)
-    more = site.put("two", "three", "four", "five", "six", "seven")
+    leaving.communicate()
+    assert leaving.returncode == 130
+    more = site.put("three", "four", "five", "six")
     back = site.until(lambda: site.segments_of("far", more))
     site.ended_well([*segments, *more])
     print(f"a silent connection: its run went on elsewhere after {took:.1f} s, it served again {back:.1f} s after that")

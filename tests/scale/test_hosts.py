@@ -37,7 +37,7 @@ def site(tmp_path: Path, network: Network, far_server: Server) -> Iterator[Site]
 def test_a_link_is_cut_for_half_a_minute(site: Site, network: Network) -> None:
     """Others go on with what the cut worker had; it writes nothing more, and serves again. Who follows from a cut desk is told everything once."""
     site.start(a=network.on("a"), b=network.on("b"), c=network.on("c"))
-    asked = site.follow("seen", network.on("desk"))
+    site.begun(asked := site.follow("seen", network.on("desk")))
     segments = ["seen~1", *site.put("one", "two")]
     site.until_under_way(segments)
     [lost] = site.segments_of("c", segments)

@@ -26,7 +26,7 @@ from agentloom.durable.dbos.listing import ALIVE, UNTOLD, Row, begun, rows
 from agentloom.durable.dbos.orders import NOWHERE, RUN, TIMED, VERSION, WAITS, Order, next_order, run_of, segment_id
 from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
 from agentloom.durable.dbos.received import is_segment, read_json_only, sound
-from agentloom.durable.dbos.sessions import engine_of, is_away
+from agentloom.durable.dbos.sessions import abandon, engine_of, is_away
 from agentloom.durable.dbos.tables import prepare
 from agentloom.durable.dbos.versions import is_stranded, newer, number_of
 from agentloom.durable.dbos.wire import event_from_wire, result_from_wire
@@ -166,6 +166,10 @@ class Archive:
         self.client.destroy()
         if self._engine is not None:
             self._engine.dispose()
+
+    def abandon(self) -> None:
+        """Break the connections, from any thread, so that nobody waits for an answer any more."""
+        abandon()
 
     def put(self, order: Order, number: int, queue: str) -> str:
         """Ask for a segment, and return its id. Raises ``RunIsBusy`` when it was asked for already: one of many wins.
@@ -381,10 +385,14 @@ class Archive:
 
     def cancel(self, segment: str) -> None:
         """Stop a segment: it starts nothing more, and what it does is stopped where it is performed."""
-        following: str | None = segment
-        while following is not None:
-            self.client.cancel_workflow(following)
-            following = self._rest_of(following)
+
+        def cancel() -> None:
+            following: str | None = segment
+            while following is not None:
+                self.client.cancel_workflow(following)
+                following = self._rest_of(following)
+
+        self._patiently(segment, cancel)
 
     def _rest_of(self, segment: str) -> str | None:
         """Return the segment that a newer version has asked for in the place of this one."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
+from weakref import WeakSet
 
 import psycopg
 import sqlalchemy
@@ -35,14 +39,16 @@ _SERVER = (
     f" -c tcp_user_timeout={DEAD_MS} -c idle_in_transaction_session_timeout=60000"
 )
 
-_Answer = TypeVar("_Answer")
-
 
 class Session(psycopg.Connection[Any]):
     """A connection whose every answer has to come within ``answer_s`` seconds. Notifications may be waited for as long as it takes."""
 
     answer_s = ANSWER_S
     _listens = False
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        _sessions.add(self)
 
     def wait(self, gen: Any, *limits: Any, **named: Any) -> Any:
         """Wait for what the database answers. Raises ``OperationalError`` when nothing comes; the connection is closed then."""
@@ -73,6 +79,16 @@ class Session(psycopg.Connection[Any]):
             yield from super().notifies(timeout=timeout, stop_after=stop_after)
         finally:
             self._listens = False
+
+
+_sessions: WeakSet[Session] = WeakSet()
+
+
+def abandon() -> None:
+    """Break every connection of this process: whoever waits for an answer gets an error at once."""
+    for session in list(_sessions):
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(session.pgconn.socket)) as connection:
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def is_away(error: BaseException) -> bool:
