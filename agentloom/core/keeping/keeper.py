@@ -44,7 +44,7 @@ class Ended:
 class Keeper:
     """Keeps one run. Without a ``checkpointer`` it keeps nothing, and only counts attempts.
 
-    ``recorded`` is what the journal of an earlier life holds, ``seed`` its checkpoint. ``clock`` tells the time by which gates wait, in UTC.
+    ``recorded`` is what the journal of an earlier life holds, ``seed`` its checkpoint. ``clock`` tells the time, in UTC.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Keeper:
         if recorded is None and seed is not None:
             recorded = Recorded.begun({key: getattr(seed, key) for key in ("attempts", "inside", "spent_inside")})
         self._recorded = recorded or Recorded({})
-        self._created = seed.created_at if seed is not None else now()
+        self._created = seed.created_at if seed is not None else clock().isoformat()
         self._outcomes: dict[str, StepResult] = {}
         self.paused_since: dict[str, str] = dict(seed.paused_since) if seed is not None else {}
         self._cut_short: dict[str, bool] = {}
@@ -240,7 +240,7 @@ class Keeper:
             completed_steps=[name for name, result in ended.results.items() if result.status == "success"],
             paused_step_id=paused,
             created_at=self._created,
-            updated_at=now(),
+            updated_at=self.clock().isoformat(),
             total_cost_usd=ended.spent.cost_usd,
             total_tokens=ended.spent.tokens,
             source=ended.source,

@@ -17,7 +17,7 @@ from typing import Any
 from dbos import DBOS
 from dbos import error as dbos_error
 
-from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData, now
+from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData
 from agentloom.core.events import utc_now
 from agentloom.core.keeping.host import Host
 from agentloom.core.keeping.keeper import Keeper
@@ -177,7 +177,7 @@ class StreamJournal(Journal):
 class StreamHost(Host):
     """Keeps a run in a feed. ``recorded`` is what earlier lives of the run left that came to no end; the run goes on from there.
 
-    ``clock`` tells the time by which gates wait, in UTC.
+    ``clock`` tells the time, in UTC: one for all workers, whose own may be wrong.
     """
 
     def __init__(self, feed: Feed, recorded: Recorded | None, clock: Callable[[], datetime] = utc_now) -> None:
@@ -194,14 +194,17 @@ class StreamHost(Host):
     ) -> Keeper:
         """Begin the journal, or go on with it."""
         journal, recorded = StreamJournal(self._feed), self._recorded
+        now = self._clock().isoformat()
         if recorded is None:
-            journal.begin({"begun": now(), **header})
+            if seed is None:
+                header = {**header, "created_at": now}
+            journal.begin({"begun": now, **header})
         else:
             changed: dict[str, Any] = {name: header[name] for name in ("workflow_definition", "state")}
             if header["decisions"]:
                 changed["decisions"] = header["decisions"]
             same = {name for name, value in changed.items() if recorded.header.get(name) == value}
-            journal.resumed({"begun": now(), **{key: changed[key] for key in changed if key not in same}})
+            journal.resumed({"begun": now, **{key: changed[key] for key in changed if key not in same}})
         return Keeper(run_id, checkpointer, seed, recorded, journal, self._clock)
 
 

@@ -296,7 +296,7 @@ class Worker:
         async def tell(event: RunEvent) -> None:
             if isinstance(event, StepStarted) and not feed.is_safe():
                 await asyncio.to_thread(feed.flush)  # what the step depends on; the others go on meanwhile
-            feed.event(event_to_wire(event))
+            feed.event({**event_to_wire(event), "time": self._clock.now().isoformat()})
 
         written = await self._written(segment)
         recorded = recorded_in([*order["lines"], *written], segment)
