@@ -22,6 +22,7 @@ from agentloom.core.events import utc_now
 from agentloom.core.keeping.host import Host
 from agentloom.core.keeping.keeper import Keeper
 from agentloom.core.results import JSON
+from agentloom.durable.dbos.sessions import is_away
 from agentloom.durable.journal import VERSION, Journal
 from agentloom.durable.recorded import Recorded
 
@@ -36,12 +37,21 @@ PATIENCE_S = 0.05
 LAG_S = 2.0
 """How long a write may last, in seconds, while further steps of a layer begin: they would have to come again on another worker."""
 
+PAUSE_S = 0.5
+"""After what time a database that is away is tried again, in seconds."""
+
+LAST_S = 5.0
+"""How long a feed that is to hurry waits for the database, in seconds."""
+
+AWAY = "the database is away"
+
 
 class Feed:
     """Writes to the stream of one segment. ``context`` is that of the DBOS step which the segment lives in: it proves who owns the segment.
+    A database that is away is waited for.
 
-    ``broken`` is why nothing is written any more, ``lost`` tells that the segment isn't ours any more: it was cancelled, or taken over.
-    ``on_lost`` is called then, in the thread that writes.
+       ``broken`` is why nothing is written any more, ``lost`` tells that the segment isn't ours any more: it was cancelled, or taken over.
+       ``on_lost`` is called then, in the thread that writes.
     """
 
     def __init__(self, context: Context, on_lost: Callable[[], None] = lambda: None) -> None:
@@ -52,7 +62,7 @@ class Feed:
         self._lines: list[str] = []
         self._events: list[Mapping[str, JSON]] = []
         self._urgent = False
-        self._is_closed = False
+        self._is_closed = self._hurries = self._is_done = False
         self._change = threading.Condition()
         self._put = 0
         self._written = 0
@@ -94,14 +104,25 @@ class Feed:
             upto = self._put
             self._urgent = True
             self._change.notify_all()
-            self._change.wait_for(lambda: self._written >= upto or self.broken is not None)
+            self._wait(lambda: self._written >= upto or self.broken is not None)
+
+    def hurry(self) -> None:
+        """Wait no longer for a database that is away."""
+        with self._change:
+            self._hurries = True
+            self._change.notify_all()
 
     def close(self) -> None:
         """Write the rest, and end."""
         with self._change:
             self._is_closed = self._urgent = True
             self._change.notify_all()
-        self._thread.join()
+            self._wait(lambda: self._is_done)
+
+    def _wait(self, is_done: Callable[[], bool]) -> None:
+        self._change.wait_for(lambda: is_done() or self._hurries)
+        if not self._change.wait_for(is_done, LAST_S):
+            self.broken = self.broken or OSError(AWAY)
 
     def _write_all(self) -> None:
         while True:
@@ -114,15 +135,25 @@ class Feed:
                 self._lines, self._events, self._urgent = [], [], self._is_closed
                 if not lines and not events:
                     if self._is_closed:
+                        self._is_done = True
+                        self._change.notify_all()
                         return
                     continue
-            if self.broken is None:
-                self._write({"lines": lines, "events": events, "n": f"{self._life}-{upto}"})
+            value = {"lines": lines, "events": events, "n": f"{self._life}-{upto}"}
+            told = False
+            while self.broken is None and (error := self._write(value)) is not None:
+                if not told:
+                    log.warning("The database can't be written, the run waits for it: %s", error)
+                told = True
+                with self._change:
+                    if self._change.wait_for(lambda: self._hurries, PAUSE_S):
+                        self.broken = OSError(f"{AWAY}: {error}")
             with self._change:
                 self._written, self._waits_since = upto, inf
                 self._change.notify_all()
 
-    def _write(self, value: Mapping[str, JSON]) -> None:
+    def _write(self, value: Mapping[str, Any]) -> str | None:
+        """Write once; return what the database says that is away."""
         try:
             self._context.run(DBOS.write_stream, STREAM, value)
         except dbos_error.DBOSWorkflowConflictIDError:
@@ -130,7 +161,11 @@ class Feed:
             self._on_lost()
         except Exception as error:
             log.debug("The stream can't be written", exc_info=error)
-            self.broken = OSError(f"the database refuses it: {' '.join(str(error).split())[:200]}")
+            reason = " ".join(str(getattr(error, "orig", error)).split())[:200]
+            if is_away(error):
+                return reason
+            self.broken = OSError(f"the database refuses it: {reason}")
+        return None
 
 
 class StreamJournal(Journal):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from time import monotonic
 from typing import Any
 from zlib import crc32
 
+import sqlalchemy
+
 from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.clock import Clock
-from agentloom.durable.dbos.orders import QUEUE, RUN
+from agentloom.durable.dbos.orders import RUN
 from agentloom.durable.dbos.place import Place
 from agentloom.durable.dbos.sessions import DEAD_MS, Session, session_of
 from agentloom.durable.dbos.versions import enlist
@@ -144,19 +146,36 @@ class Liveness:
         """Put segments back that are ours by what the database says, and that we know nothing of."""
         known = self._performed()
         self._lost = {name: self._lost.get(name, 0) + 1 for name in ours if name not in known}
-        for name in [name for name, times in self._lost.items() if times >= LOST_LOOKS]:
-            log.info("Run segment %s is put back: it never got here", name)
-            self._archive.client.resume_workflow(name, queue_name=QUEUE)
+        lost = [name for name, times in self._lost.items() if times >= LOST_LOOKS]
+        for segment in take_over(self._archive, [self._executor], lost) if lost else ():
+            log.info("Run segment %s is put back: it never got here", segment)
 
     def _recover(self, executors: list[str]) -> None:
-        if not executors:
-            return
-        listed = self._archive.client.list_workflows(
-            status="PENDING", name=RUN, executor_id=executors, load_input=False, load_output=False
-        )
-        for status in listed:
-            log.info("Run segment %s goes on here: its worker %s is gone", status.workflow_id, status.executor_id)
-            self._archive.client.resume_workflow(status.workflow_id, queue_name=QUEUE)
+        for segment in take_over(self._archive, executors) if executors else ():
+            log.info("Run segment %s is put back: its worker is gone", segment)
+
+
+def take_over(archive: Archive, executors: Sequence[str], segments: Sequence[str] | None = None) -> list[str]:
+    """Put what these workers perform, or only some ``segments`` of it, back into its queue, and return its ids.
+
+    What has ended or was cancelled meanwhile stays as it is: one statement sees to that. DBOS's own way, a look and then a resume, would bring
+    back to life what was cancelled in between. What somebody writes to at that moment is passed over: who is frozen may hold it for seconds.
+    """
+    database = archive.client._sys_db
+    table = database.tables.workflow_status
+    wanted = sqlalchemy.select(table.c.workflow_uuid).where(
+        table.c.name == RUN, table.c.status == "PENDING", table.c.executor_id.in_(executors)
+    )
+    if segments is not None:
+        wanted = wanted.where(table.c.workflow_uuid.in_(segments))
+    statement = (
+        sqlalchemy.update(table)
+        .where(table.c.workflow_uuid.in_(wanted.with_for_update(skip_locked=True)))
+        .values(status="ENQUEUED", owner_xid=None, started_at_epoch_ms=None, updated_at=database._now_ms_sql())
+        .returning(table.c.workflow_uuid)
+    )
+    with database.engine.begin() as connection:
+        return [str(row[0]) for row in connection.execute(statement)]
 
 
 def _number(executor: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
@@ -22,6 +23,9 @@ ANSWER_S = 30.0
 DEAD_MS = 11_000
 """How long either side keeps a connection that the other doesn't acknowledge anything on, in milliseconds: 5 s idle, then 3 probes each 2 s."""
 
+FROZEN_MS = 10_000
+"""How long a process may do nothing inside a transaction, in milliseconds: one that is frozen there holds a run that others want to go on with."""
+
 CONNECT_S = 5
 RETRY_S = 0.5
 
@@ -36,7 +40,16 @@ _CLIENT: Mapping[str, Any] = {
 # Probes are for a connection that rests; where an answer is under way that nobody acknowledges, only `tcp_user_timeout` counts.
 _SERVER = (
     "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
-    f" -c tcp_user_timeout={DEAD_MS} -c idle_in_transaction_session_timeout=60000"
+    f" -c tcp_user_timeout={DEAD_MS} -c idle_in_transaction_session_timeout={FROZEN_MS}"
+)
+
+# What a file says that is busy, that can't be read or written just now, or whose disk is full.
+_PASSING = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
 )
 
 
@@ -92,13 +105,15 @@ def abandon() -> None:
 
 
 def is_away(error: BaseException) -> bool:
-    """Tell whether an error says that the database can't be reached, or is going down: the same may work a moment later."""
+    """Tell whether an error says that the database can't be reached, is going down or has no room: the same may work a moment later."""
     if isinstance(error, sqlalchemy.exc.TimeoutError):
         return True
     if isinstance(error, sqlalchemy.exc.DBAPIError):
         if error.connection_invalidated:
             return True
         error = error.orig or error
+    if isinstance(error, sqlite3.OperationalError):
+        return error.sqlite_errorcode & 0xFF in _PASSING
     if not isinstance(error, psycopg.OperationalError):
         return False
     state = error.sqlstate or "08"

@@ -62,10 +62,12 @@ Equip = Callable[[WorkflowDocument], tuple[ProviderGateway, Tools | None]]
 
 
 class Life:
-    """One segment that is performed in this process."""
+    """One segment that is performed in this process. ``over`` is set when that has ended."""
 
     def __init__(self) -> None:
         self.is_cancelled = False
+        self.over = threading.Event()
+        self.feed: Feed | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scope: anyio.CancelScope | None = None
 
@@ -78,6 +80,8 @@ class Life:
     def cancel(self) -> None:
         """Stop what is running; from any thread."""
         self.is_cancelled = True
+        if self.feed is not None:
+            self.feed.hurry()
         if self._loop is not None and self._scope is not None:
             try:
                 self._loop.call_soon_threadsafe(self._scope.cancel)
@@ -105,6 +109,7 @@ class Worker:
         self._dbos: DBOS | None = None
         self._lock: FileLock | None = None
         self._clock = Clock()
+        self._is_away = False
         self._liveness: Liveness | None = None
         self._left: dict[str, float] = {}
         self._turns: AllTurns | None = None
@@ -217,30 +222,46 @@ class Worker:
         """Stop what was cancelled or taken over; have what dead workers left performed again."""
         while not self._stop.wait(WATCH_S):
             try:
-                ours = list(self._lives)
-                if ours:
-                    for status in self.archive.client.list_workflows(
-                        workflow_ids=ours, load_input=False, load_output=False
-                    ):
-                        life = self._lives.get(status.workflow_id)
-                        gone = status.status != "PENDING" or status.executor_id != self.executor
-                        if life is not None and gone and status.status not in ("SUCCESS", "ERROR"):
-                            life.cancel()
+                self._look_at_ours()
                 if self._liveness is not None and self._timekeeper is not None:
                     self._liveness.look()
                     self._timekeeper.look()
                 if self._adoption is not None:
                     self._adoption.look()
-            except Exception as error:  # the database is away: look again
+                if self._is_away:
+                    log.warning("The database is back")
+                self._is_away = False
+            except Exception as error:  # look again
                 log.debug("Watching failed", exc_info=error)
+                if is_away(error) and not self._is_away:
+                    log.warning("The database is away; what is under way waits for it")
+                    self._is_away = True
+
+    def _look_at_ours(self) -> None:
+        """Stop what isn't ours any more: it was cancelled, taken over or deleted."""
+        lives = dict(self._lives)
+        if not lives:
+            return
+        listed = self.archive.client.list_workflows(
+            status="PENDING", name=RUN, executor_id=self.executor, load_input=False, load_output=False
+        )
+        ours = {status.workflow_id for status in listed}
+        for segment, life in lives.items():
+            if segment not in ours and not life.over.is_set():
+                life.cancel()
 
     # --- a segment
 
     def live(self, order: object) -> dict[str, JSON]:
         """Perform a segment, or go on with it, in a thread of its own."""
         segment = str(DBOS.workflow_id)
-        life = self._lives[segment] = Life()
-        feed = Feed(contextvars.copy_context(), life.cancel)
+        life = Life()
+        with self._ended:
+            before, self._lives[segment] = self._lives.get(segment), life
+        if before is not None:  # it was taken from us, and came back
+            before.cancel()
+            before.over.wait(WIND_UP_S)
+        feed = life.feed = Feed(contextvars.copy_context(), life.cancel)
         try:
             output = anyio.run(self._perform, segment, order, feed, life)
             feed.close()
@@ -248,6 +269,7 @@ class Worker:
                 self._tell(segment, output)
         finally:
             feed.close()
+            life.over.set()
             with self._ended:
                 if self._lives.get(segment) is life:  # and not the next one, after this one was taken over
                     del self._lives[segment]
