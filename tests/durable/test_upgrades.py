@@ -133,8 +133,9 @@ def test_an_older_version_leaves_the_runs_of_a_newer_one_alone(tmp_path: Path, w
     with closing(Archive(place_of(workers.url))) as archive:
         assert (archive.status("n~1").status, archive.status("n~1").executor_id) == ("ENQUEUED", None)
     listed = older(workers, "runs", "--json")
-    assert {run["run_id"]: run["status"] for run in json.loads(listed.stdout)} == {"n": "running", "o": "success"}
+    assert {run["run_id"]: run["status"] for run in json.loads(listed.stdout)} == {"n": "interrupted", "o": "success"}
     reason = "it was begun by a newer agentloom (journal version 2, this one reads 1); upgrade first"
+    assert listed.stderr == f"warning: run `n` waits for a worker of its version, and none lives: {reason}\n"
     for command in (("resume", "n"), ("runs", "show", "n")):
         refused = older(workers, *command)
         assert (refused.returncode, refused.stderr) == (1, f"error: run `n` can't be read: {reason}\n")

@@ -236,9 +236,8 @@ class Archive:
         try:
             return self._found(row.segment).data
         except (AgentLoomError, KeyError):  # `runs show` says why
-            return CheckpointData(
-                row.workflow or "(unreadable)", row.run_id, {}, {}, {}, "failed", updated_at=row.updated
-            )
+            word = "failed" if row.status == UNTOLD else row.status
+            return CheckpointData(row.workflow or "(unreadable)", row.run_id, {}, {}, {}, word, updated_at=row.updated)
 
     def find(self, run_id: str) -> Found:
         """Return a run. Raises ``KeyError`` for an unknown one, ``WorkflowError`` for one that can't be read."""
@@ -303,10 +302,13 @@ class Archive:
         if not is_stranded(self.place, status):
             return RUNNING
         run_id, _ = run_of(status.workflow_id)
-        self.notes.append(
-            f"run `{run_id}` was begun by an older agentloom (journal version {number_of(status)}), and no worker of that"
-            f" version lives; a worker of this version goes on with it, or `agentloom resume {run_id}` does"
-        )
+        if why := newer(status):
+            self.notes.append(f"run `{run_id}` waits for a worker of its version, and none lives: {why}")
+        else:
+            self.notes.append(
+                f"run `{run_id}` was begun by an older agentloom (journal version {number_of(status)}), and no worker of"
+                f" that version lives; a worker of this version goes on with it, or `agentloom resume {run_id}` does"
+            )
         return INTERRUPTED
 
     def status(self, segment: str) -> WorkflowStatus:
