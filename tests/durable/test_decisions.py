@@ -7,15 +7,18 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from agentloom.core.keeping.waiting import paused_of
 from agentloom.core.loader import load_text
 from agentloom.durable.dbos.archive import Archive
-from agentloom.durable.dbos.gates import waiting
+from agentloom.durable.dbos.clock import Clock
+from agentloom.durable.dbos.gates import Timekeeper, waiting
 from agentloom.durable.dbos.orders import QUEUE, order_for
 from agentloom.durable.dbos.place import is_held, place_of
 from tests.callbacks.conftest import Server as Page
@@ -129,10 +132,11 @@ def test_a_decision_while_nobody_works(workers: Workers, archive: Archive, serve
     assert (answer.status, answer.json) == (
         202, {"run_id": "r", "decision": "approved", "step_id": "sub.gate", "message": "approved; the run goes on"},
     )  # fmt: skip
+    assert f"`agentloom worker --on {workers.url}`" in page.wait_for("no worker is running")
     server.stop("immediate")
     server.start()
     with Archive(place_of(workers.url)) as again:
-        assert again.find("r").data.status == "running"
+        assert again.find("r").data.status in ("queued", "running")
         workers.begin(1)
         assert until(again, "r", "paused").paused_step_id == "last"
         [waits] = page.ask("GET", "/pending").json["paused_runs"]
@@ -211,6 +215,82 @@ def test_a_resume_without_a_decision_waits_no_longer(workers: Workers, archive: 
     assert call("resume", "r", "--on", workers.url).code == 0
     second = archive.find("r").data
     assert second.paused_since == first.paused_since
+    assert until(archive, "r", "success").state["verdict"] == "approved"
+
+
+def test_the_time_is_the_databases(workers: Workers, archive: Archive) -> None:
+    """A gate is over by that clock alone, and once, whoever looks."""
+    put(archive, timed("approve", 3600), "r")
+    workers.begin(1)
+    due = paused_of(until(archive, "r", "paused")).deadline
+    workers.end()
+    assert due is not None
+    for seconds, ids in ((-1, {"r~1"}), (0, {"r~1", "r~2"}), (7200, {"r~1", "r~2"})):
+        clock = Clock()
+        clock.set(due + timedelta(seconds=seconds))
+        for _ in range(2):
+            Timekeeper(archive, clock).look()
+        listed = archive.client.list_workflows(load_input=False, load_output=False)
+        assert {status.workflow_id for status in listed} == ids
+    # This machine's clock says that there is an hour left, and so does the database's: the gate waits again, and for no longer.
+    workers.begin(1)
+    data = until(archive, "r", "paused")
+    assert archive.find("r").segment == "r~2"
+    assert paused_of(data).deadline == due
+
+
+@pytest.mark.parametrize("seconds", [1, 3600])
+def test_a_worker_dies_in_the_moment_in_which_a_run_begins_to_wait(
+    workers: Workers, archive: Archive, seconds: int
+) -> None:
+    """Its end can't be written down, and the worker is killed: the next one has the run wait, and its time is neither lost nor begun anew."""
+    with psycopg.connect(workers.url, autocommit=True) as session:
+        session.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = '53100'; END $$"
+        )
+        session.execute(
+            "CREATE TRIGGER refuse BEFORE UPDATE ON agentloom.workflow_status FOR EACH ROW"
+            " WHEN (NEW.status = 'SUCCESS' AND OLD.status = 'PENDING') EXECUTE FUNCTION refuse()"
+        )
+        put(archive, timed("approve", seconds), "r")
+        workers.begin(1)
+        while not (known := archive.status("r~1").attributes or {}).get("waits"):
+            pause.wait(0.05)
+        workers.end()
+        assert archive.status("r~1").status == "PENDING"
+        session.execute("DROP TRIGGER refuse ON agentloom.workflow_status")
+    workers.begin(1)
+    if seconds == 1:
+        assert until(archive, "r", "success").state["verdict"] == "approved"
+    else:
+        deadline = paused_of(until(archive, "r", "paused")).deadline
+        assert deadline is not None
+        assert deadline.isoformat() == known["due"]
+        assert set(waiting(archive, timed=True)) == {"r~1"}
+        return
+    while waiting(archive, timed=True):
+        pause.wait(0.05)
+
+
+def test_webhooks_name_addresses_that_decide(workers: Workers, archive: Archive, serve: Serve) -> None:
+    """A gate tells where to decide, also from a worker; the callback server takes the message, and the decision."""
+    page = serve(workers.url)
+    url = f"http://127.0.0.1:{page.port}"
+    workers.environment["AGENTLOOM_CALLBACK_URL"] = url
+    notify = f"notify: {{url: '{url}/webhook'}}"
+    put(
+        archive,
+        timed(None)
+        .replace("timeout_seconds: 1", notify)
+        .replace("provider: mock", "provider: mock, sandbox: {allow_internal_webhook_targets: true}"),
+        "r",
+    )
+    workers.begin(1)
+    told = json.loads(page.wait_for("webhook: ").partition("webhook: ")[2])
+    assert (told["run_id"], told["step_id"], told["reject_url"]) == ("r", "gate", f"{url}/reject/r")
+    until(archive, "r", "paused")
+    assert page.ask("POST", told["approve_url"].removeprefix(url)).status == 202
     assert until(archive, "r", "success").state["verdict"] == "approved"
 
 

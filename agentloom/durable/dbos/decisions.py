@@ -20,6 +20,7 @@ from agentloom.core.keeping.waiting import Decision, Decisions, NotTaken, Paused
 from agentloom.durable.dbos.archive import POOL, Archive, Unreachable
 from agentloom.durable.dbos.gates import go_on, load, waiting
 from agentloom.durable.dbos.place import hidden, is_held
+from agentloom.durable.dbos.versions import living
 from agentloom.durable.journal import RunIsBusy
 from agentloom.errors import WorkflowError
 
@@ -29,6 +30,9 @@ ON = "AGENTLOOM_ON"
 
 PAUSE_S = 1.0
 """How often it is looked whether a SQLite file has a worker, in seconds."""
+
+MOST_PAUSE_S = 30.0
+"""How long to wait at most before a worker is started again that ends at once, in seconds."""
 
 PATIENCE_S = 5.0
 """How long a decision waits for a database that is away, in seconds."""
@@ -78,15 +82,19 @@ class DatabaseDecisions(Decisions):
             raise Stopping("the server is shutting down")
         run = await self._ask(lambda: self._decide(run_id, decision, step_id, updated_at))
         log.info("run %s at %s: %s; it goes on", run_id, run.step_id, decision)
+        with suppress(Stopping):
+            await self._ask(self._tell_of_workers)
         return run
 
     async def keep(self) -> None:
         """See to it that a SQLite file has a worker."""
         file = self._archive.place.file
+        pause_s = PAUSE_S
         while file is not None and not self._stopping:
             if is_held(file):
                 await anyio.sleep(PAUSE_S)
                 continue
+            began = anyio.current_time()
             self._worker = await anyio.open_process(
                 [
                     sys.executable, "-m", "agentloom", "worker", "--with-parent",
@@ -102,7 +110,8 @@ class DatabaseDecisions(Decisions):
             self._worker = None
             if not self._stopping:
                 log.warning("the worker on %s ended with exit code %d; another one is started", file, code)
-                await anyio.sleep(PAUSE_S)
+                pause_s = PAUSE_S if anyio.current_time() - began > MOST_PAUSE_S else min(2 * pause_s, MOST_PAUSE_S)
+                await anyio.sleep(pause_s)
 
     async def stop(self, grace: float) -> None:
         """Take nothing more; what this server's worker performs gets its time, and goes on when there is a worker again."""
@@ -146,6 +155,14 @@ class DatabaseDecisions(Decisions):
         except RunIsBusy:
             raise NotTaken(f"run `{run_id}` has gone on meanwhile") from None
         return run
+
+    def _tell_of_workers(self) -> None:
+        """Say so when nobody is there who would go on with a run; a file gets a worker anyway."""
+        place = self._archive.place
+        if place.file is None and not living(place):
+            log.warning(
+                "no worker is running; what was decided goes on when one is: `agentloom worker --on %s`", place.name
+            )
 
     async def _ask(self, question: Callable[[], T]) -> T:
         """Ask the database, in a thread. Raises ``Stopping`` when it can't be reached, and what the question raises."""

@@ -21,7 +21,7 @@ from agentloom.checkpointing.base import CheckpointData
 from agentloom.core.keeping.waiting import paused_of
 from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.clock import Clock
-from agentloom.durable.dbos.orders import DUE, HERE, QUEUE, RUN, TIMED, WAITS, next_order, run_of, segment_id
+from agentloom.durable.dbos.orders import DUE, QUEUE, RUN, TIMED, WAITS, next_order, run_of, segment_id
 from agentloom.durable.dbos.received import is_segment, sound
 from agentloom.durable.dbos.versions import newer
 from agentloom.durable.journal import RunIsBusy
@@ -83,8 +83,10 @@ def load(archive: Archive, segments: Iterable[str]) -> Iterator[tuple[str, Check
             except WorkflowError as error:
                 log.debug("%s", error)
                 continue
-            if data is not None:
-                yield status.workflow_id, data
+            if data is None:  # a life of the segment that was cut off had marked it; a later one came to another end
+                archive.unmark(status.workflow_id)
+                continue
+            yield status.workflow_id, data
 
 
 def _ended_waiting(output: Any, run_id: str) -> CheckpointData | None:
@@ -96,9 +98,8 @@ def _ended_waiting(output: Any, run_id: str) -> CheckpointData | None:
 
 def go_on(archive: Archive, segment: str, data: CheckpointData, decisions: Mapping[str, str]) -> str:
     """Have a waiting run go on, on any worker, and return its next segment. Raises ``RunIsBusy`` when it has: one of many wins."""
-    queue = archive.status(segment).queue_name
     _, number = run_of(segment)
-    return archive.put(next_order(data, decisions), number + 1, QUEUE if queue in (None, HERE) else queue)
+    return archive.put(next_order(data, decisions), number + 1, QUEUE)
 
 
 class Timekeeper:
