@@ -11,6 +11,7 @@ from http.client import HTTPException
 from random import Random
 
 import psycopg
+import pytest
 
 from agentloom.core.keeping.waiting import paused_of
 from agentloom.durable.dbos.archive import Archive
