@@ -17,7 +17,7 @@ from agentloom.similar import closest
 
 SETTINGS_FILE = "agentloom.toml"
 PROJECT_FILE = "pyproject.toml"
-KEYS = ("select", "ignore", "severity", "workflows", "tools", "known_state", "providers")
+KEYS = ("select", "ignore", "severity", "workflows", "tools", "known_state", "providers", "remote", "shared")
 # A project that only depends on us has no settings: not worth 4 ms for importing a TOML reader.
 _TABLE = rb"(?m)tool[\s\"'.]*agentloom|^\s*\[\s*tool\s*\]"
 PROVIDER_KEYS = (
@@ -50,7 +50,10 @@ def problem_in(path: Path | None, words: str, *where: str) -> Problem:
 
 
 class Settings(NamedTuple):
-    """What a project sets. ``path`` is the file the settings came from; ``problems`` what was wrong in it, in plain words."""
+    """What a project sets. ``path`` is the file the settings came from; ``problems`` what was wrong in it, in plain words.
+
+    ``remote`` tells that runs are performed on other machines; ``shared`` is the folder that is the same on all of them, if there is one.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -61,6 +64,8 @@ class Settings(NamedTuple):
     providers: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     path: Path | None = None
     problems: tuple[Problem, ...] = ()
+    remote: bool = False
+    shared: Path | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -177,6 +182,12 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
             providers[name] = fields
         else:
             problems.append(problem_in(path, f"`providers.{name}` must be a table", "providers", name))
+    remote, shared = table.get("remote", False), table.get("shared")
+    if not isinstance(remote, bool):
+        problems.append(problem_in(path, "`remote` must be true or false", "remote"))
+    if shared is not None and (not isinstance(shared, str) or not shared or "\0" in shared):
+        problems.append(problem_in(path, "`shared` must be the path of a folder", "shared"))
+        shared = None
     return Settings(
         select=texts("select"),
         ignore=texts("ignore"),
@@ -187,6 +198,8 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
         providers=providers,
         path=path,
         problems=tuple(problems),
+        remote=remote is True,
+        shared=None if shared is None else path.parent / shared,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +52,8 @@ class Order(NamedTuple):
     with_card: bool = False
     with_codes: bool = False
     repair: Repair | None = None
+    change: Callable[[Settings], Settings] | None = None
+    """Returns other settings to check by."""
 
 
 class Outcome(NamedTuple):
@@ -127,6 +129,8 @@ class Checker:
         order = self.order
         if order.select or order.ignore:
             settings = settings._replace(select=order.select or settings.select, ignore=order.ignore or settings.ignore)
+        if order.change is not None:
+            settings = order.change(settings)
         return settings
 
     def _outcome(self, target: Target, document: WorkflowDocument) -> Outcome:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -35,7 +36,9 @@ from agentloom.durable.dbos.decisions import PATIENCE_S as PATIENCE_OF_A_DECISIO
 from agentloom.durable.dbos.decisions import in_database
 from agentloom.durable.dbos.feed import recorded_of
 from agentloom.durable.dbos.orders import HERE, QUEUE, Order, order_for, run_of, segment_id
+from agentloom.durable.dbos.packing import NO_WAYS, Ways, packed
 from agentloom.durable.dbos.place import Busy, Place
+from agentloom.durable.dbos.unpacking import kept_document
 from agentloom.durable.dbos.worker import Worker
 from agentloom.durable.journal import RunIsBusy
 from agentloom.errors import UsageError, WorkflowError
@@ -53,16 +56,25 @@ def equip(document: WorkflowDocument) -> tuple[ProviderGateway, Tools | None]:
     return World().gateway(document), tools_of(document)
 
 
+def ways_of(shared: str | None, blobs: str | None) -> Ways:
+    """Return the folders that are the same for whoever asks for runs and whoever performs them."""
+    return Ways(*(None if name is None else Path(os.path.abspath(name)) for name in (shared, blobs)))
+
+
 class Desk:
     """Where runs are asked for: a database, and this process as its worker if it is a SQLite file that nobody works on."""
 
-    def __init__(self, place: Place, archive: Archive, worker: Worker | None) -> None:
+    def __init__(self, place: Place, archive: Archive, worker: Worker | None, ways: Ways = NO_WAYS) -> None:
         self.place = place
         self.archive = archive
         self.worker = worker
+        self._ways = ways
 
     def put(self, order: Order, number: int) -> str:
-        """Ask for a segment and return its id. Raises ``RunIsBusy``, and ``WorkflowError`` for secrets that would have to go through the database."""
+        """Ask for a segment and return its id.
+
+        Raises ``RunIsBusy``, and ``WorkflowError`` for secrets that would have to go through the database, and for files that can't.
+        """
         if self.worker is not None:
             self.worker.own[segment_id(str(order.input["run_id"]), number)] = order
             return self.archive.put(order, number, HERE)
@@ -73,12 +85,14 @@ class Desk:
                 f"{listed} is secret and would have to go through the database; give the worker's tools and providers"
                 " their keys in its environment instead"
             )
+        if self.place.file is None and number == 1:
+            order = packed(order, self._ways)
         return self.archive.put(order, number, QUEUE)
 
 
 @contextmanager
-def desk_of(place: Place, detached: bool = False) -> Iterator[Desk]:
-    """Open a place. Raises ``Busy`` when another run works on a SQLite file, ``WorkflowError`` for a database that can't be used."""
+def desk_of(place: Place, detached: bool = False, ways: Ways = NO_WAYS) -> Iterator[Desk]:
+    """Open a place; ``ways`` are the folders that the workers have too. Raises ``Busy`` when another run works on a SQLite file, ``WorkflowError`` for a database that can't be used."""
     worker: Worker | None = None
     if place.file is not None and not detached:
         worker = Worker(place, equip, alone=True)
@@ -95,7 +109,7 @@ def desk_of(place: Place, detached: bool = False) -> Iterator[Desk]:
             worker.stop()
         return
     with Archive(place, migrate=place.file is not None) as archive:
-        yield Desk(place, archive, None)
+        yield Desk(place, archive, None, ways)
 
 
 def run_on(
@@ -107,13 +121,14 @@ def run_on(
     until: str | None = None,
     chronicle: Chronicle | None = None,
     detached: bool = False,
+    ways: Ways = NO_WAYS,
 ) -> WorkflowResult | None:
-    """Have a document run and return the result; None when nobody waits for it.
+    """Have a document run and return the result; None when nobody waits for it. ``ways`` are the folders that the workers have too.
 
     Raises what ``run_to_the_end`` raises.
     """
     order = order_for(document, state, run_id or new_run_id(), until)
-    with terminable(), desk_of(place, detached) as desk:
+    with terminable(), desk_of(place, detached, ways) as desk:
         segment = desk.put(order, 1)
         print(f"Run ID: {order.input['run_id']}", file=output.told, flush=True)
         return None if detached else _followed(desk, segment, output, chronicle)
@@ -149,7 +164,8 @@ def resume_on(
         recorded = recorded_of(found.lines)
         results = {**data.step_results, **data.inside, **(recorded.outcomes if recorded is not None else {})}
         tell_redacted(redacted_among(results, data, state), data)
-        document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
+        load = load_data if place.file is not None else kept_document
+        document = load(data.workflow_definition, data.source or f"<run {data.run_id}>")
         order = order_for(document, state, data.run_id, seed=data, decisions=decisions, lines=found.lines)
         if found.is_open:
             desk.archive.cancel(found.segment)  # whoever performed it is gone
@@ -228,14 +244,15 @@ def prepare_on(place: Place) -> None:
     print(f"{place.name} is prepared", flush=True)
 
 
-def work_on(place: Place, concurrency: int, drain_s: float, with_parent: bool = False) -> None:
+def work_on(place: Place, concurrency: int, drain_s: float, with_parent: bool = False, ways: Ways = NO_WAYS) -> None:
     """Perform runs until a signal says stop; then give those that are under way ``drain_s`` seconds.
 
     ``with_parent`` tells that standard input is a pipe of the process that started this one: when it is closed, that has ended, which is a signal.
+    ``ways`` are the folders that whoever asks for runs has too.
     """
     with terminable(), logging_to_stderr():
         os.environ.pop("AGENTLOOM_ON", None)  # its password is nothing for tools, which inherit the environment
-        worker = Worker(place, equip, alone=False, concurrency=concurrency)
+        worker = Worker(place, equip, alone=False, concurrency=concurrency, ways=ways)
         worker.start()
         print(f"takes runs from {place.name}, {concurrency} at once; Ctrl-C stops it", flush=True)
         tell_manager("READY=1")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,6 +14,7 @@ from agentloom.cli.console import COLOR_CHOICES
 from agentloom.errors import UsageError
 
 if TYPE_CHECKING:
+    from agentloom.analysis.settings import Settings
     from agentloom.durable.dbos.place import Place
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -140,6 +143,24 @@ ON = click.option(
 """For every command that has to do with durable runs; `place` reads it."""
 
 
+SHARED = click.option(
+    "--shared",
+    metavar="DIR",
+    envvar="AGENTLOOM_SHARED",
+    type=click.Path(exists=True, file_okay=False),
+    help="The folder that is the same on all machines: relative paths of a run start there.",
+)
+"""For every command that has to do with files of runs on a server."""
+
+BLOBS = click.option(
+    "--blobs",
+    metavar="DIR",
+    envvar="AGENTLOOM_BLOBS",
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder that all machines have, for files above 1 MB that go along with a run.",
+)
+
+
 def place(on: str | None) -> Place | None:
     """Return the database that is meant; None for runs in this process. Raises what ``place_of`` raises."""
     if on is None or not on.strip():
@@ -147,6 +168,14 @@ def place(on: str | None) -> Place | None:
     from agentloom.durable.dbos.place import place_of
 
     return place_of(on)
+
+
+def elsewhere(settings: Settings, where: Place | None, shared: str | None) -> Settings:
+    """Return the settings to check a workflow by that is to run at a place: on other machines, if that is a server."""
+    if where is None or where.file is not None:
+        return settings._replace(remote=False)
+    folder = settings.shared if shared is None else Path(os.path.abspath(shared))
+    return settings._replace(remote=True, shared=folder)
 
 
 def some_place(on: str | None) -> Place:

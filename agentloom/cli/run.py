@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.settings import Settings
 from agentloom.cli.check import NONE, count_severities, rendered
 from agentloom.cli.console import ColorChoice, look_of, print_json
 from agentloom.cli.loading import load
 from agentloom.cli.options import (
     AS_JSON,
+    BLOBS,
     CHECKPOINT,
     COLOR,
     EVENTS,
@@ -24,6 +26,7 @@ from agentloom.cli.options import (
     ON,
     RECORD_TOOLS,
     RUN_ID,
+    SHARED,
     STATE,
     STATE_FILE,
     STDIN_FILENAME,
@@ -32,6 +35,7 @@ from agentloom.cli.options import (
     WORKFLOW,
     budget_option,
     checkpoint_dir_option,
+    elsewhere,
     model_option,
     place,
     provider_option,
@@ -108,6 +112,8 @@ class Overrides:
 @RUN_ID
 @UNTIL
 @ON
+@SHARED
+@BLOBS
 @click.option("--detach", is_flag=True, help="Leave the run to the workers of --on, and don't wait for it.")
 @NO_HISTORY
 @EVENTS
@@ -130,6 +136,8 @@ def command(
     run_id: str | None,
     until: str | None,
     on: str | None,
+    shared: str | None,
+    blobs: str | None,
     detach: bool,
     no_history: bool,
     events: str | None,
@@ -157,7 +165,7 @@ def command(
         raise UsageError(f"`{option}` doesn't go with `--on`; {cure}")
     if detach and where is None:
         raise UsageError("`--detach` goes with `--on`, which says where the run is left")
-    document = checked(file, stdin_filename, color)
+    document = checked(file, stdin_filename, color, lambda settings: elsewhere(settings, where, shared))
     overrides = Overrides(provider, model, stream, mock_responses, budget)
     state = initial_state(document.head.data.get("state") or {}, state_files, pairs)
     from agentloom.cli.chronicle import chronicle_of
@@ -168,9 +176,11 @@ def command(
     changed = overridden(document, overrides)
     chronicle = None if no_history else chronicle_of(changed)
     if where is not None:
-        from agentloom.cli.durable import run_on
+        from agentloom.cli.durable import run_on, ways_of
 
-        ended = run_on(where, changed, state, output, run_id, until, None if detach else chronicle, detach)
+        shared = shared or (str(given) if (given := document.context.settings.shared) is not None else None)
+        told = None if detach else chronicle
+        ended = run_on(where, changed, state, output, run_id, until, told, detach, ways_of(shared, blobs))
         if ended is None:
             raise click.exceptions.Exit(DONE)
         result = ended
@@ -227,12 +237,17 @@ def how_to_go_on(result: WorkflowResult, checkpoint_dir: str | None, on: Place |
         yield f"  agentloom resume {result.run_id} {option}{where}"
 
 
-def checked(file: str, stdin_filename: str | None, color: ColorChoice) -> WorkflowDocument:
-    """Return the document of a file that may run; its findings go to standard error.
+def checked(
+    file: str,
+    stdin_filename: str | None,
+    color: ColorChoice,
+    changed: Callable[[Settings], Settings] = lambda settings: settings._replace(remote=False),
+) -> WorkflowDocument:
+    """Return the document of a file that may run; its findings go to standard error. ``changed`` returns other settings to check it by.
 
     Raises ``WorkflowError`` when it can't be read, ``Exit`` when it has errors.
     """
-    shown, document = load(file, stdin_filename, "workflow")
+    shown, document = load(file, stdin_filename, "workflow", changed)
     findings = [found for found in document.diagnostics if found.severity <= Severity.WARNING]
     if findings:
         for line in rendered(findings, shown, document, look_of(sys.stderr, color)):

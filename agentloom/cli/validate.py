@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 
 import click
 
@@ -13,7 +14,7 @@ from agentloom.cli.cells import visible
 from agentloom.cli.check import NONE, Counts, Order, Outcome, check_all
 from agentloom.cli.collect import STDIN, collect
 from agentloom.cli.console import BOLD, GREEN, RED, YELLOW, ColorChoice, look_of
-from agentloom.cli.options import COLOR, STDIN_FILENAME
+from agentloom.cli.options import COLOR, ON, SHARED, STDIN_FILENAME, elsewhere, place
 from agentloom.cli.repair import Repair
 from agentloom.cli.reports import FORMATS, Data, Gathered, at_once, in_the_end
 from agentloom.cli.selection import parse_codes
@@ -50,6 +51,8 @@ CLEAN, FINDINGS, UNUSABLE, NOTHING = 0, 1, 2, 3
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Leave these warnings and hints out.")
 @click.option("--statistics", is_flag=True, help="Count findings by code instead of showing them.")
+@ON
+@SHARED
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @STDIN_FILENAME
 @COLOR
@@ -64,11 +67,13 @@ def command(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     statistics: bool,
+    on: str | None,
+    shared: str | None,
     exit_zero: bool,
     stdin_filename: str | None,
     color: ColorChoice,
 ) -> None:
-    """Check workflow and agent files without running them.
+    """Check workflow and agent files without running them. With --on, check them for workers on other machines.
 
     FILE is a file (checked whatever it looks like), a folder (its workflows and agent files, hidden folders and node_modules left
     out), a glob pattern in quotes, or `-` for standard input. A valid file given alone is described: its steps, layers and plan.
@@ -83,6 +88,7 @@ def command(
     repair = _repair(fix, diff, unsafe_fixes, format_, STDIN in files)
     if statistics and (format_ != "text" or diff):
         raise UsageError("`--statistics` is a text of its own; leave out `--format` and `--diff`")
+    where = place(on)
     found = collect(files, stdin_filename)
     order = Order(
         look=look_of(sys.stdout, color),
@@ -93,6 +99,7 @@ def command(
         with_card=format_ == "text" and len(found.targets) == 1 and not diff and not statistics,
         with_codes=statistics,
         repair=repair,
+        change=None if where is None else partial(elsewhere, where=where, shared=shared),
     )
     problems = _Problems()
     for name, why in found.problems:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from agentloom.model.sources import source_kind
 if TYPE_CHECKING:
     from agentloom.model.workflow import Workflow
 
+
+Change = Callable[[str, str], str]
 
 _REFERENCE = re.compile(r"(?:[A-Za-z]+ )?\{[A-Za-z_][^{}]*\}|state(?:\.[A-Za-z_]\w*|\[\d+\])+")
 """A text that is nothing but a placeholder, maybe after a word such as `Bearer`, or a path of the state."""
@@ -51,37 +53,48 @@ def _inlined(document: WorkflowDocument) -> dict[str, Any]:
             continue
         below = _inlined(child.document)
         if child.path is not None:
-            _rebase(below, catalogue().blocks[catalogue().workflow], child.path.parent)
+            _rebase(below, child.path.parent)
         step.pop("workflow_path", None)
         step["workflow_inline"] = below
     return data
 
 
-def _rebase(data: dict[str, Any], block: Block, folder: Path) -> None:
-    """Make the relative paths in a block absolute; they start at ``folder``."""
+def _rebase(data: dict[str, Any], folder: Path) -> None:
+    """Make the relative paths in a definition absolute; they start at ``folder``."""
+    change_paths(data, lambda _, path: str(folder / path) if begins_a_path(path) else path)
+
+
+def change_paths(definition: dict[str, Any], change: Change) -> None:
+    """Change the paths of files that stand in a definition, in place: ``change`` gets what a path names (`attachment`, `recording`, `any` …) and
+    the text, and returns the new text. Names of agents are no paths.
+    """
+    _change_block(definition, catalogue().blocks[catalogue().workflow], change)
+
+
+def _change_block(data: dict[str, Any], block: Block, change: Change) -> None:
     for name, value in data.items():
         described = block.fields.get(name)
         if described is not None:
-            data[name] = _rebased(value, described.shape, folder)
+            data[name] = _changed(value, described.shape, change)
 
 
-def _rebased(value: Any, shape: Shape, folder: Path) -> Any:
+def _changed(value: Any, shape: Shape, change: Change) -> Any:
     known = catalogue()
     if isinstance(value, str):
-        is_path = shape.mark("file") is not None and shape.mark("ref") is None
-        return str(folder / value) if is_path and _begins_a_path(value) else value
+        mark = shape.mark("file")
+        return change(mark.of or "any", value) if mark is not None and shape.mark("ref") is None else value
     if isinstance(value, list):
         item = shape.item
-        return value if item is None else [_rebased(entry, item, folder) for entry in value]
+        return value if item is None else [_changed(entry, item, change) for entry in value]
     if isinstance(value, dict):
         chosen = known.alternative(shape, "object", value) or shape
         block = known.step(str(value.get("type"))) if chosen.block == "step" else known.blocks.get(chosen.block or "")
         if block is not None:
-            _rebase(value, block, folder)
+            _change_block(value, block, change)
     return value
 
 
-def _begins_a_path(value: str) -> bool:
+def begins_a_path(value: str) -> bool:
     """Tell whether a text is a path, or a template of one as far as its beginning tells (`./images/{state.name}.png`)."""
     beginning, brace, _ = value.partition("{")
     if brace and "/" not in beginning:

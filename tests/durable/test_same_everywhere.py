@@ -56,7 +56,7 @@ def worked_on(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         new: Callable[[], str] = request.getfixturevalue("new_postgres")
         url = new()
     worker = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "agentloom", "worker", "--on", url, "--drain", "0"],
+        [sys.executable, "-W", "error", "-m", "agentloom", "worker", "--on", url, "--drain", "0", "--shared", "/"],
         cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
@@ -80,7 +80,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name.split(".")[0])
 def test_an_example_with_a_worker(call: Call, worked_on: str, tmp_path: Path, example: Path) -> None:
     """Result, events, what is said, and exit code, also of examples that wait at a gate or fail."""
-    assert told(call, tmp_path, example, "--on", worked_on) == here(call, tmp_path, example)
+    assert told(call, tmp_path, example, "--on", worked_on, "--shared", "/") == here(call, tmp_path, example)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name.split(".")[0])
@@ -95,7 +95,7 @@ def test_a_workflow_of_the_documents(call: Call, worked_on: str, tmp_path: Path,
     file = examples / f"{re.sub('[^a-z0-9]+', '-', str(block).lower())}.loom.yaml"
     file.write_text(block.text, encoding="utf-8")
     mock = ("--provider", "mock")
-    assert told(call, tmp_path, file, *mock, "--on", worked_on) == here(call, tmp_path, file, *mock)
+    assert told(call, tmp_path, file, *mock, "--on", worked_on, "--shared", "/") == here(call, tmp_path, file, *mock)
 
 
 def here(call: Call, folder: Path, workflow: Path, *options: str) -> Told:

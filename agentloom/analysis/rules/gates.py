@@ -45,6 +45,11 @@ def _names(document: WorkflowDocument) -> Collection[str]:
     return kept
 
 
+def is_remote(document: WorkflowDocument) -> bool:
+    """Tell whether runs are performed on other machines."""
+    return document.context.settings.remote
+
+
 def may_hold_secrets(facts: Facts) -> bool:
     """Tell whether something in a step's text begins as keys and tokens do."""
     text, fields = facts.unit.text, facts.fields

@@ -271,6 +271,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "AL706", "internal-webhook-target", W, "document", "handing.internal_webhook_target", gate=gates.has("notify")
     ),
+    _rule("AL707", "local-path", E, "document", "elsewhere.local_path", gate=gates.is_remote),
     _rule("AL801", "secret-in-file", W, "mapping", "secrets.secret_in_file", gate=gates.may_hold_secrets),
     _rule(
         "AL802",

@@ -23,9 +23,20 @@ from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, seed_of
 from agentloom.core.results import JSON, WorkflowResult
 from agentloom.durable.dbos.feed import STREAM, Once, recorded_of
 from agentloom.durable.dbos.listing import ALIVE, UNTOLD, Row, begun, rows
-from agentloom.durable.dbos.orders import NOWHERE, RUN, TIMED, VERSION, WAITS, Order, next_order, run_of, segment_id
+from agentloom.durable.dbos.orders import (
+    NOWHERE,
+    RUN,
+    TIMED,
+    VERSION,
+    WAITS,
+    Order,
+    gone_on,
+    next_order,
+    run_of,
+    segment_id,
+)
 from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
-from agentloom.durable.dbos.received import is_segment, read_json_only, sound
+from agentloom.durable.dbos.received import is_segment, order_of, read_json_only, sound
 from agentloom.durable.dbos.sessions import abandon, engine_of, is_away
 from agentloom.durable.dbos.tables import prepare
 from agentloom.durable.dbos.versions import is_stranded, newer, number_of
@@ -178,6 +189,9 @@ class Archive:
         """
         run_id = str(order.input["run_id"])
         segment = segment_id(run_id, number)
+        if number > 1:
+            before = segment_id(run_id, number - 1)
+            order = gone_on(order, self._patiently(segment, lambda: self._asked(before)), before)
         asked = {**order.input, "asked": os.urandom(8).hex()}
         tries = count()
 
@@ -310,6 +324,17 @@ class Archive:
                 f" that version lives; a worker of this version goes on with it, or `agentloom resume {run_id}` does"
             )
         return INTERRUPTED
+
+    def _asked(self, segment: str) -> object:
+        """Return a segment's order as it stands in the database, which may be anything; None for an unknown one."""
+        found = self.client.list_workflows(workflow_ids=[segment], load_output=False)
+        given = found[0].input if found else None
+        args = given.get("args") if isinstance(given, Mapping) else None
+        return args[0] if isinstance(args, list | tuple) and len(args) == 1 else None
+
+    def order(self, segment: str) -> Mapping[str, Any]:
+        """Return what a segment was asked to do. Raises ``WorkflowError`` for one that can't be read, or isn't there."""
+        return order_of(self._asked(segment), segment)
 
     def status(self, segment: str) -> WorkflowStatus:
         """Return what DBOS knows of a segment. Raises ``KeyError`` for an unknown one."""

@@ -212,13 +212,21 @@ class StreamJournal(Journal):
 class StreamHost(Host):
     """Keeps a run in a feed. ``recorded`` is what earlier lives of the run left that came to no end; the run goes on from there.
 
-    ``clock`` tells the time, in UTC: one for all workers, whose own may be wrong.
+    ``clock`` tells the time, in UTC: one for all workers, whose own may be wrong. ``sources`` says what the files are called, by what they
+    are called in this process.
     """
 
-    def __init__(self, feed: Feed, recorded: Recorded | None, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        recorded: Recorded | None,
+        clock: Callable[[], datetime] = utc_now,
+        sources: Mapping[str | None, str | None] | None = None,
+    ) -> None:
         self._feed = feed
         self._recorded = recorded
         self._clock = clock
+        self._sources = sources or {}
 
     def open(
         self,
@@ -230,6 +238,7 @@ class StreamHost(Host):
         """Begin the journal, or go on with it."""
         journal, recorded = StreamJournal(self._feed), self._recorded
         now = self._clock().isoformat()
+        header = {**header, "source": self._sources.get(header["source"], header["source"])}
         if recorded is None:
             if seed is None:
                 header = {**header, "created_at": now}
@@ -244,14 +253,16 @@ class StreamHost(Host):
 
 
 class Kept(BaseCheckpointer):
-    """The checkpoint that a segment ends with; it becomes the segment's output."""
+    """The checkpoint that a segment ends with; it becomes the segment's output. ``sources`` as for ``StreamHost``."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Mapping[str | None, str | None] | None = None) -> None:
         self.data: CheckpointData | None = None
+        self._sources = sources or {}
 
     async def save(self, data: CheckpointData) -> None:
         """Keep the run's; those of child workflows are for reading only, and their steps are in the journal."""
         if data.part_of is None:
+            data.source = self._sources.get(data.source, data.source)
             self.data = data
 
     async def load(self, run_id: str) -> CheckpointData:

@@ -77,6 +77,16 @@ def next_order(data: CheckpointData, decisions: Mapping[str, str]) -> Order:
     )
 
 
+def gone_on(order: Order, before: object, segment: str) -> Order:
+    """Return an order with what stays as it was in the order ``before``, that of ``segment``: where the files are which went along with that."""
+    if not isinstance(before, Mapping):
+        return order
+    kept = {name: before[name] for name in ("shared", "files_of") if before.get(name) is not None}
+    if before.get("files"):
+        kept["files_of"] = segment
+    return order._replace(input={**order.input, **kept}) if kept else order
+
+
 def order_for(
     document: WorkflowDocument,
     state: Mapping[str, JSON],

@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import Any
 
@@ -31,10 +32,12 @@ from agentloom.durable.dbos.gates import Timekeeper, mark
 from agentloom.durable.dbos.listing import cut, ended
 from agentloom.durable.dbos.liveness import Liveness
 from agentloom.durable.dbos.orders import HERE, INPUT_VERSION, LIFE, QUEUE, RUN, VERSION, Order, run_of
+from agentloom.durable.dbos.packing import NO_WAYS, Ways
 from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
-from agentloom.durable.dbos.received import begun_from, order_of, recorded_in
+from agentloom.durable.dbos.received import begun_from, is_segment, order_of, recorded_in
 from agentloom.durable.dbos.sessions import engine_of, is_away
 from agentloom.durable.dbos.turns import AllTurns
+from agentloom.durable.dbos.unpacking import document_of
 from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
 from agentloom.errors import AgentLoomError
 from agentloom.providers.gateway import ProviderGateway
@@ -93,10 +96,11 @@ class Worker:
     """Performs segments. DBOS allows one in a process.
 
     ``alone`` takes only what this process itself puts into the queue ``HERE``; otherwise it takes up to ``concurrency`` of those that
-    anybody put into ``QUEUE``, and what workers left that are dead. ``equip`` is asked for each segment.
+    anybody put into ``QUEUE``, and what workers left that are dead. ``equip`` is asked for each segment; ``ways`` are the folders that are
+    the same for whoever asks for runs and whoever performs them.
     """
 
-    def __init__(self, place: Place, equip: Equip, *, alone: bool, concurrency: int = 10) -> None:
+    def __init__(self, place: Place, equip: Equip, *, alone: bool, concurrency: int = 10, ways: Ways = NO_WAYS) -> None:
         self.place = place
         self.archive: Archive
         self.own: dict[str, Order] = {}
@@ -104,6 +108,7 @@ class Worker:
         self._equip = equip
         self._alone = alone
         self._concurrency = concurrency
+        self._ways = ways
         self._lives: dict[str, Life] = {}
         self._ended = threading.Condition()
         self._dbos: DBOS | None = None
@@ -300,17 +305,29 @@ class Worker:
         with anyio.CancelScope() as scope:
             life.enter(scope)
             try:
-                output = await self._run(segment, order_of(order, segment), feed)
+                checked = order_of(order, segment)
+                with self._document(segment, checked) as document:
+                    output = await self._run(segment, checked, feed, document)
             except AgentLoomError as error:
                 output = refused(error)
         return output
 
-    async def _run(self, segment: str, order: Mapping[str, Any], feed: Feed) -> dict[str, JSON]:
+    def _document(self, segment: str, order: Mapping[str, Any]) -> AbstractContextManager[WorkflowDocument]:
+        """Return the workflow of a segment. Raises ``AgentLoomError`` for one that can't be run."""
+        own = self.own.get(segment)
+        if own is not None and own.document is not None:
+            return nullcontext(own.document)
+        if self.place.file is not None:  # it was asked for on this machine
+            return nullcontext(load_data(order["definition"], order["source"] or f"<run {order['run_id']}>"))
+        if isinstance(of := order.get("files_of"), str) and is_segment(of) and run_of(of)[0] == order["run_id"]:
+            order = {**order, "files": self.archive.order(of).get("files")}
+        return document_of(order, self._ways)
+
+    async def _run(
+        self, segment: str, order: Mapping[str, Any], feed: Feed, document: WorkflowDocument
+    ) -> dict[str, JSON]:
         run_id = str(order["run_id"])
         own = self.own.pop(segment, None)
-        document = own.document if own is not None else None
-        if document is None:
-            document = load_data(order["definition"], order["source"] or f"<run {run_id}>")
         gateway, tools = self._equip(document)
         if self._turns is not None:
             gateway.share(stated_limits(gateway, document.context.settings.providers), self._turns.of)
@@ -323,7 +340,8 @@ class Worker:
         written = await self._written(segment)
         recorded = recorded_in([*order["lines"], *written], segment)
         seed = begun_from(order, recorded, segment)
-        kept = Kept()
+        sources = {None if document.path is None else str(document.path): order["source"]}
+        kept = Kept(sources)
         try:
             engine = WorkflowEngine(
                 document,
@@ -333,7 +351,7 @@ class Worker:
                 run_id,
                 tell,
                 order["until"],
-                host=StreamHost(feed, recorded, self._clock.now),
+                host=StreamHost(feed, recorded, self._clock.now, sources),
             )
             if seed is not None:
                 engine.go_on(seed, order["decisions"])
