@@ -28,7 +28,7 @@ from agentloom.core.keeping.runs import seed_of
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
 from agentloom.core.results import WorkflowResult
-from agentloom.durable.dbos.feed import recorded_of
+from agentloom.durable.dbos.feed import STREAM, recorded_of
 from agentloom.durable.dbos.orders import HERE, Order, order_for, segment_id
 from agentloom.durable.dbos.place import place_of
 from agentloom.durable.dbos.worker import Worker
@@ -290,6 +290,8 @@ def record(name: str, case: Mapping[str, Any], base: Database) -> dict[str, Any]
                     "lines": written,
                     "file": lines,
                     "end": plain(result),
+                    "output": base.worker.archive.status(segment_id(name, number)).output,
+                    "events": _events(base, segment_id(name, number)),
                 }
             )
     return {"answers": answers, "segments": json.loads(json.dumps(segments))}
@@ -335,6 +337,11 @@ def _in_files(
     return copy.read_text(encoding="utf-8").splitlines(), result
 
 
+def _events(base: Database, segment: str) -> list[Any]:
+    values = base.worker.archive.client.read_stream(segment, STREAM)
+    return [event for value in values for event in value.get("events", ())]
+
+
 def timeless(text: str) -> str:
     """Return lines or orders without times and process ids; keys and their order stay."""
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)?", "TIME", text)
@@ -365,6 +372,16 @@ def differences(held: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def lost(held: Any, made: Any, where: str = "") -> list[str]:
+    """Return what of data that others read is missing today, or different, a sentence each. More may be there: readers leave it out."""
+    if isinstance(held, dict) and isinstance(made, dict):
+        return [fault for name in held for fault in lost(held[name], made.get(name, "nothing"), f"{where}.{name}")]
+    if isinstance(held, list) and isinstance(made, list) and len(held) == len(made):
+        return [fault for at, pair in enumerate(zip(held, made, strict=True)) for fault in lost(*pair, f"{where}.{at}")]
+    before, after = (timeless(json.dumps({where.rpartition(".")[2]: value})) for value in (held, made))
+    return [] if before == after else [f"{where}: held {before}, today {after}"]
+
+
 def _parsed(order: Any) -> Any:
     """Return an order with the lines that it holds as data; an end as it is."""
     return {**order, "lines": [json.loads(line) for line in order["lines"]]} if isinstance(order, dict) else order
@@ -376,6 +393,16 @@ def read(version: int, name: str) -> dict[str, Any]:
     return found
 
 
+def _written(case: Mapping[str, Any]) -> str:
+    """Return a case as JSON, a line for each part of a segment."""
+    segments = (
+        ",\n".join(f"  {json.dumps(part)}: {json.dumps(value, ensure_ascii=False)}" for part, value in segment.items())
+        for segment in case["segments"]
+    )
+    listed = ",\n".join(f" {{\n{segment}\n }}" for segment in segments)
+    return f'{{"answers": {json.dumps(case["answers"])},\n"segments": [\n{listed}\n]}}\n'
+
+
 def main() -> None:
     """Record today's version."""
     folder = FOLDER / str(VERSION)
@@ -385,8 +412,7 @@ def main() -> None:
         made = {name: record(name, case, base) for name, case in CASES.items()}
     folder.mkdir(parents=True)
     for name, case in made.items():
-        text = json.dumps(case, indent=1, ensure_ascii=False)
-        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        (folder / f"{name}.json").write_text(_written(case), encoding="utf-8")
     print(f"recorded {len(made)} runs in {folder}")
 
 

@@ -141,3 +141,36 @@ def test_an_older_version_leaves_the_runs_of_a_newer_one_alone(tmp_path: Path, w
         assert (refused.returncode, refused.stderr) == (1, f"error: run `n` can't be read: {reason}\n")
     old.send_signal(signal.SIGTERM)
     assert old.wait(60) == 0
+
+
+def test_a_file_goes_on_in_the_next_version(tmp_path: Path, sqlite: str) -> None:
+    """What waits for a worker is taken over by a newer one; a run whose process was killed is resumed by the newer command."""
+    file = build(tmp_path)
+    alone = Workers(sqlite, tmp_path, 0.2)
+    try:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "agentloom", "run", str(file), "--run-id", "k", "--events", "-", "--no-history"],
+            cwd=tmp_path, env=alone.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        alone.running.append(running)
+        assert running.stdout is not None
+        while json.loads(running.stdout.readline())["event"] != "step_finished":
+            pass
+        running.kill()
+        running.wait()
+        asked = older(alone, "run", str(file), "--run-id", "w", "--detach", "--no-history")
+        assert (asked.returncode, asked.stdout) == (0, "Run ID: w\n"), asked.stderr
+        code, out, err = ended(alone, newer(alone, "resume", "k", "--json", "--no-history"))
+        assert (code, json.loads(out)["status"]) == (0, "success"), err
+        alone.ready(newer(alone, "worker", "--drain", "10"))
+        with closing(Archive(place_of(sqlite))) as archive:
+            while not archive.client.list_workflows(workflow_ids=["w~2"]):
+                pause.wait(0.05)
+            archive.client.retrieve_workflow("w~2").get_result(polling_interval_sec=0.05)
+            found = [(id_, archive.status(id_).app_version) for id_ in ("k~2", "w~1", "w~2")]
+        assert found == [("k~2", NEXT), ("w~1", VERSION), ("w~2", NEXT)]
+        done = effects(alone.effects)
+        assert len(done) == 2 * 20
+        assert sum(done.values()) - len(done) <= 4
+    finally:
+        alone.end()
