@@ -77,7 +77,7 @@ class DurableHouse(House, Host):
         if seed is not None:
             found = self.archive.find(run_id)
             number, lines = run_of(found.segment)[1] + 1, found.lines
-        order = {"run_id": run_id, "definition": header["workflow_definition"], "lines": lines}
+        order = {"run_id": run_id, "definition": header["workflow_definition"], "source": None, "lines": lines}
         order["seed"] = seed.to_dict() if seed is not None and not lines else None
         self.loan = Loan(order)
         self.segment = f"{run_id}~{number}"
