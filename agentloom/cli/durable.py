@@ -200,6 +200,12 @@ def decisions_on(
         yield in_database(archive, environment_of_runs, concurrency, drain_s)
 
 
+def checkpoint_on(place: Place, word: str) -> CheckpointData:
+    """Return what a resume of a run goes on from."""
+    with Archive(place) as archive:
+        return found_run(archive, word).data
+
+
 def shown_on(place: Place, word: str, history: History) -> ShownRun:
     """Return a run with all that is known of it."""
     with Archive(place) as archive:
@@ -254,11 +260,11 @@ def work_on(place: Place, concurrency: int, drain_s: float, with_parent: bool = 
         os.environ.pop("AGENTLOOM_ON", None)  # its password is nothing for tools, which inherit the environment
         worker = Worker(place, equip, alone=False, concurrency=concurrency, ways=ways)
         worker.start()
-        print(f"takes runs from {place.name}, {concurrency} at once; Ctrl-C stops it", flush=True)
-        tell_manager("READY=1")
-        if with_parent:
-            threading.Thread(target=_end_with_parent, name="agentloom-parent", daemon=True).start()
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt):  # who reads that it is ready may stop it at once
+            print(f"takes runs from {place.name}, {concurrency} at once; Ctrl-C stops it", flush=True)
+            tell_manager("READY=1")
+            if with_parent:
+                threading.Thread(target=_end_with_parent, name="agentloom-parent", daemon=True).start()
             while True:
                 time.sleep(3600)
         print(f"stops when what is under way has ended, in {drain_s:g} seconds at the latest", flush=True)

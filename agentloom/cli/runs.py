@@ -13,7 +13,7 @@ from agentloom.cli.choice import WORKFLOW, Choice, status_option
 from agentloom.cli.console import ColorChoice, look_of, print_json, print_json_list
 from agentloom.cli.options import COLOR, ON, checkpoint_dir_option, place
 from agentloom.cli.prune import prune
-from agentloom.cli.stores import all_runs, checkpointer_of
+from agentloom.cli.stores import all_runs, checkpointer_of, find_run
 from agentloom.cli.tables import grid
 
 HEADER = ("RUN ID", "WORKFLOW", "STATUS", "UPDATED")
@@ -89,6 +89,7 @@ command.add_command(prune)
 )
 @ON
 @click.option("--json", "as_json", is_flag=True, help="Print all that is known as JSON, and nothing else.")
+@click.option("--checkpoint", "raw", is_flag=True, help="Print what a resume goes on from, as JSON.")
 @COLOR
 @click.pass_context
 def show(
@@ -98,6 +99,7 @@ def show(
     runs_dir: str | None,
     on: str | None,
     as_json: bool,
+    raw: bool,
     color: ColorChoice,
 ) -> None:
     """Show one run: its steps, how long they took, what they cost, what was asked.
@@ -112,6 +114,14 @@ def show(
 
     history = history_of(runs_dir, os.environ)
     where = place(on or above_on)
+    if raw:
+        if where is None:
+            print_json(find_run(checkpointer_of(checkpoint_dir or above_dir), run_id).to_dict())
+            return
+        from agentloom.cli.durable import checkpoint_on
+
+        print_json(checkpoint_on(where, run_id).to_dict())
+        return
     if where is None:
         run = shown_run(checkpointer_of(checkpoint_dir or above_dir), history, run_id)
     else:

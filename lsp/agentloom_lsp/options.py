@@ -24,6 +24,7 @@ class Options(NamedTuple):
     lens_steps: bool = True
     run_grace: float = 5000
     run_on_shutdown: str = "cancel"
+    run_database: str = ""
     learn_tools: bool = True
     run_events: bool = False
 
@@ -62,6 +63,12 @@ def _in_seconds(value: Any) -> float:
 def _ending(value: Any) -> str:
     if value in ("cancel", "detach"):
         return str(value)
+    raise ValueError
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip()
     raise ValueError
 
 
@@ -113,6 +120,15 @@ OPTIONS: tuple[Option, ...] = (
         "cancel",
         "what becomes of runs when the server leaves: `cancel` ends them with a checkpoint, `detach` lets them go on",
         _ending,
+    ),
+    Option(
+        "run.database",
+        "run_database",
+        "a text",
+        "",
+        "where runs live that the editor starts and lists: `sqlite:///FILE` or `postgresql://…`, as `--on` takes it; empty: the server's AGENTLOOM_ON,"
+        " which is the place for an address with a password, else this machine's files",
+        _text,
     ),
     Option(
         "tools.learn",

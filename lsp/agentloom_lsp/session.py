@@ -21,8 +21,10 @@ from agentloom_lsp.options import read_options
 from agentloom_lsp.progress import Progress
 from agentloom_lsp.project import WorkspaceProject
 from agentloom_lsp.runs.kept import KeptRuns
+from agentloom_lsp.runs.places import working_folder
 from agentloom_lsp.runs.run import Run
 from agentloom_lsp.runs.running import Runs
+from agentloom_lsp.runs.stored import StoredRuns, database
 from agentloom_lsp.runs.telling import Teller
 from agentloom_lsp.scheduler import Scheduler
 from agentloom_lsp.survey import Survey
@@ -69,6 +71,7 @@ class Session:
         )
         self.runs = Runs(self)
         self.kept_runs = KeptRuns(self.worker.breathe)
+        self.stored_runs = StoredRuns()
         self.after_run: Callable[[Run], None] = lambda run: None
         """Called with each run that has ended."""
         self._door = door
@@ -193,6 +196,33 @@ class Session:
     def run_ended(self, run: Run) -> None:
         """A run has ended; it was told, and what it left behind can be read."""
         self.after_run(run)
+
+    def call_off(self, run: Run) -> None:
+        """Cancel a run in a database, wherever it is performed."""
+        if run.on is not None:
+            self.begin(self.stored_runs.cancel(run.on, self.home, run.run_id))
+
+    @property
+    def database(self) -> str | None:
+        """The address of the database that runs live in; None for files."""
+        return database(self.options.run_database, self.workspace.roots)
+
+    @property
+    def home(self) -> Path:
+        """Where questions to the command line are asked that are about no document."""
+        return working_folder(None, self.workspace.roots)
+
+    def look_at_database(self) -> None:
+        """Have the runs of the database listed anew, in the background, and lenses drawn by what there is."""
+
+        async def look(url: str) -> None:
+            before = self.stored_runs.known(url)
+            after = await self.stored_runs.listed(url, self.home, 0.0)
+            if (after.runs, after.problems) != (before.runs, before.problems):
+                self.refresh_lenses()
+
+        if (url := self.database) is not None:
+            self.begin(look(url))
 
     def tell_run(self, run: Run) -> Teller:
         """Return what tells the client of a run."""

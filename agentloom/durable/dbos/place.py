@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from agentloom.durable.addresses import SQLITE, without_password
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.records import record
 
@@ -16,7 +17,6 @@ SCHEMA = "agentloom"
 """The schema of our tables in a PostgreSQL database."""
 
 _POSTGRES = ("postgresql://", "postgres://")
-_SQLITE = "sqlite:///"
 
 TRIES, PAUSE_S = 10, 0.02
 """How often a lock is tried that is held, and how many seconds are in between."""
@@ -36,14 +36,14 @@ def place_of(url: str) -> Place:
     from importlib.util import find_spec
 
     url = url.strip()
-    if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
-        file = Path(url[len(_SQLITE) :]).absolute()
-        place = Place(f"{_SQLITE}{file}", url, file)
+    if url.startswith(SQLITE) and len(url) > len(SQLITE):
+        file = Path(url[len(SQLITE) :]).absolute()
+        place = Place(f"{SQLITE}{file}", url, file)
     elif url.startswith(_POSTGRES):
         _check(url)
-        place = Place("postgresql://" + url.partition("://")[2], _without_password(url), None)
+        place = Place("postgresql://" + url.partition("://")[2], without_password(url), None)
     else:
-        shown = _without_password(url)
+        shown = without_password(url)
         raise UsageError(f"`--on {shown}` is no database; give `sqlite:///FILE` or `postgresql://USER@HOST/NAME`")
     if find_spec("dbos") is None:
         raise WorkflowError(f"`--on` needs the package `dbos`, which isn't installed; {CURE}")
@@ -59,17 +59,9 @@ def _check(url: str) -> None:
         clear = False
     if not clear or (found.password or "").count(":") or "@" in found.path + found.fragment:
         raise UsageError(
-            f"`--on {_without_password(url)}` can't be read: write what is special in a password as `%40` for `@`, `%3A` for `:`,"
+            f"`--on {without_password(url)}` can't be read: write what is special in a password as `%40` for `@`, `%3A` for `:`,"
             " `%2F` for `/`, or leave the password to PGPASSWORD or ~/.pgpass"
         )
-
-
-def _without_password(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    login, at, host = rest.rpartition("@")
-    address, mark, query = host.partition("?")
-    kept = [part for part in query.split("&") if not part.partition("=")[0].endswith("password")]
-    return f"{scheme}{separator}{login.partition(':')[0]}{at}{address}{mark if any(kept) else ''}{'&'.join(kept)}"
 
 
 def hidden(text: str, place: Place) -> str:
@@ -111,7 +103,7 @@ class FileLock:
             kind, _, pid = holder.partition(" ")
             raise Busy(
                 f"process {pid or '?'} works on `{file}`, and one at a time can; "
-                f"start `agentloom worker --on {_SQLITE}{file}`, which takes on several runs",
+                f"start `agentloom worker --on {SQLITE}{file}`, which takes on several runs",
                 kind == "worker",
             ) from None
         os.ftruncate(self._handle, 0)

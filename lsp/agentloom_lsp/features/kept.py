@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from agentloom.analysis.context import path_of
+from agentloom.durable.addresses import without_password
 from agentloom_lsp import uris
 from agentloom_lsp.runs import arguments
-from agentloom_lsp.runs.kept import MOST_READ, KeptRun
+from agentloom_lsp.runs.kept import MOST_READ, KeptRun, latest_first
 from agentloom_lsp.runs.places import store_of, stores_of
 from agentloom_lsp.runs.run import FOR_VIEWS, RUNNING, Run, trimmed
 from agentloom_lsp.session import Session
@@ -24,6 +25,12 @@ async def runs(session: Session, params: Any) -> dict[str, Any]:
     stores = list(stores_of(path_of(uri), session.workspace.roots) if uri else every_store(session))
     moving = frozenset(run.run_id for run in session.runs.going_on())
     kept, problems = await session.worker.submit(lambda: session.kept_runs.in_folders(stores, limit, moving), SEARCH)
+    if (url := session.database) is not None:
+        answer = await session.stored_runs.listed(url, session.home)
+        kept, problems = (
+            latest_first((run for run in answer.runs if run.run_id not in moving), kept),
+            [*problems, *answer.problems],
+        )
     here = {run.run_id: run for run in session.runs.all()}
     found = [entry(session, run, here.get(run.run_id)) for run in kept]
     known = {run.run_id for run in kept}
@@ -50,6 +57,18 @@ async def details(
     if run_id is None:
         return None
     here = session.runs.find(run_id)
+    if (url := session.database) is not None and (folder is None or "://" in folder):
+        try:
+            data = await session.stored_runs.details(url, session.home, run_id)
+        except KeyError:
+            pass
+        except ValueError as error:
+            if problems is not None:
+                problems.append(str(error))
+        else:
+            return _of_checkpoint(session, _trimmed(data), None, without_password(url), here)
+    if folder is not None and "://" in folder:
+        folder = None
     stores = (
         [Path(folder)] if folder is not None else [*([here.store] if here is not None else ()), *every_store(session)]
     )
@@ -64,14 +83,17 @@ async def details(
             if problems is not None:
                 problems.append(problem)
             continue
-        return {**_of_checkpoint(session, data, store, here)}
+        return _of_checkpoint(session, data, store / f"{data['run_id']}.json", str(store), here)
     if here is None:
         return None
     return {**of_session(here), "checkpoint": None, "problem": problem, "output": here.output, **_results(here)}
 
 
 def _kept(session: Session, store: Path, run_id: str) -> dict[str, Any]:
-    data = session.kept_runs.details(store, run_id)
+    return _trimmed(session.kept_runs.details(store, run_id))
+
+
+def _trimmed(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **data,
         "state": trimmed(data["state"], FOR_VIEWS),
@@ -101,7 +123,7 @@ def of_session(run: Run) -> dict[str, Any]:
         "runId": run.run_id,
         "workflow": run.title,
         "status": run.status,
-        "folder": str(run.store),
+        "folder": run.folder,
         "file": str(path) if path is not None else None,
         "uri": run.uri or None,
         "created": None,
@@ -134,14 +156,16 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _of_checkpoint(session: Session, data: Mapping[str, Any], store: Path, here: Run | None) -> dict[str, Any]:
+def _of_checkpoint(
+    session: Session, data: Mapping[str, Any], checkpoint: Path | None, folder: str, here: Run | None
+) -> dict[str, Any]:
     ongoing = here is not None and here.status == RUNNING
     steps = data["workflow_definition"].get("steps")
     found = {
         "runId": data["run_id"],
         "workflow": data["workflow_name"],
         "status": data["status"],
-        "folder": str(store),
+        "folder": folder,
         "file": data["source"],
         "uri": _uri(session, data["source"], here),
         "created": data["created_at"],
@@ -152,7 +176,7 @@ def _of_checkpoint(session: Session, data: Mapping[str, Any], store: Path, here:
         "steps": len(steps) if isinstance(steps, list) else 0,
         "ongoing": ongoing,
         "error": here.error if here is not None else None,
-        "checkpoint": str(store / f"{data['run_id']}.json"),
+        "checkpoint": None if checkpoint is None else str(checkpoint),
         "problem": None,
         "output": here.output if here is not None else "",
         "state": data["state"],

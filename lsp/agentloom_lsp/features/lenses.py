@@ -12,6 +12,7 @@ from agentloom.analysis.recordings import default_recording
 from agentloom.ide.lenses import KeptRun, OngoingRun, Runs, lenses
 from agentloom_lsp import uris
 from agentloom_lsp.asking import asked
+from agentloom_lsp.runs.kept import latest_first
 from agentloom_lsp.runs.places import stores_of
 from agentloom_lsp.session import Session
 from agentloom_lsp.worker import WHOLE
@@ -32,9 +33,15 @@ async def code_lens(session: Session, params: types.CodeLensParams) -> list[dict
     ongoing = [OngoingRun(run.run_id, run.done, run.total) for run in session.runs.going_on(key)]
     moving = frozenset(run.run_id for run in session.runs.going_on())
 
+    url = session.database if options.lens_workflow else None
+    if url is not None and session.stored_runs.is_old(url):
+        session.look_at_database()
+    stored = [run for run in session.stored_runs.known(url).runs if run.run_id not in moving] if url is not None else []
+
     def work() -> list[dict[str, Any]]:
         kept: list[KeptRun] = []
-        for run in session.kept_runs.in_folders(stores, without=moving)[0] if options.lens_workflow else ():
+        found = session.kept_runs.in_folders(stores, without=moving)[0] if options.lens_workflow else []
+        for run in latest_first(stored, found):
             own = here[run.run_id].key if run.run_id in here else None
             if own != key and (run.source is None or uris.path_key(run.source) != key):
                 continue

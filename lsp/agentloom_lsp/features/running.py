@@ -12,6 +12,7 @@ from lsprotocol import types
 from agentloom.analysis.context import path_of, read_from_disk
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.diagnostics import Severity
+from agentloom.durable.addresses import SQLITE
 from agentloom.ide.last_run import files_of, texts_of
 from agentloom_lsp import uris
 from agentloom_lsp.features.kept import details
@@ -77,6 +78,10 @@ async def cancel(session: Session, params: types.ExecuteCommandParams) -> Answer
     run_id, uri = arguments.text(asked, "runId"), arguments.text(asked, "uri")
     if run_id is not None and session.runs.process_id(run_id) is not None:
         found = [run_id]
+    elif run_id is not None and uri is None and (on := session.database) is not None:  # somebody else follows it
+        done = await session.stored_runs.cancel(on, session.home, run_id)
+        session.look_at_database()
+        return {"cancelled": [run_id] if done else []}
     elif (named := uri or run_id) is not None:  # a text alone may be either
         found = [run.run_id for run in session.runs.going_on(uris.key(named))]
     elif arguments.nothing(params.arguments, "runId", "uri"):
@@ -104,7 +109,9 @@ async def start(session: Session, asked: Mapping[str, Any]) -> Answer:
     if refused := _errors(session, target):
         return refused
     replies = asked.get("mock") is True or asked.get("replay") is True or arguments.text(asked, "responses") is not None
-    if not replies and arguments.text(asked, "provider") != "mock":
+    on = session.database if asked.get("replay") is not True else None  # a replay gives its result, and is kept here
+    is_elsewhere = on is not None and not on.startswith(SQLITE)  # the keys are the workers'
+    if not replies and not is_elsewhere and arguments.text(asked, "provider") != "mock":
         chosen = arguments.text(asked, "provider")
         missing = await session.worker.submit(lambda: what_is_missing(target.document, chosen))
         if missing is not None:
@@ -112,10 +119,10 @@ async def start(session: Session, asked: Mapping[str, Any]) -> Answer:
     await _tell_unsaved(session, target)
     folder = working_folder(target.path, session.workspace.roots)
     store, run_id = store_of(folder), new_run_id()
-    words = arguments.for_run(asked, run_id, target.path, store)
+    words = arguments.for_run(asked, run_id, target.path, store if on is None else None)
     key, document = uris.key(target.uri), target.document
     texts, files = await session.worker.submit(lambda: (texts_of(document), _files(document)))
-    begun = Run(run_id, target.uri, key, target.title, store, texts, dict(asked), files)
+    begun = Run(run_id, target.uri, key, target.title, store, texts, dict(asked), files, on)
     return _begin(session, begun, words, target.document.source.text, folder)
 
 
@@ -128,23 +135,26 @@ async def go_on(session: Session, asked: Mapping[str, Any]) -> Answer:
         return _refuse(session, "not-found", "say which run: `runId`")
     if known is None:
         return _refuse(session, "not-found", problems[0] if problems else f"there is no run `{run_id}`")
-    store = Path(known["folder"])
+    on = session.database if "://" in known["folder"] else None
+    store = Path(known["folder"]) if on is None else store_of(session.home)
     uri = known["uri"] or arguments.text(asked, "uri") or ""
     found = await _target(session, uri) if uri else None
     texts = texts_of(found.document) if found is not None else {}
     files = _files(found.document) if found is not None else {}
     title = known["workflow"] or run_id
-    begun = Run(known["runId"], uri, uris.key(uri) if uri else "", title, store, texts, dict(asked), files)
+    begun = Run(known["runId"], uri, uris.key(uri) if uri else "", title, store, texts, dict(asked), files, on)
     before = session.runs.find(known["runId"])
     if before is not None:
         begun.steps.update({path: step for path, step in before.steps.items() if step.status == "success"})
-    words = arguments.for_resume(asked, known["runId"], store)
+    words = arguments.for_resume(asked, known["runId"], store if on is None else None)
     return _begin(session, begun, words, None, home_of(store, session.workspace.roots))
 
 
 def ended(session: Session, run: Run) -> None:
     """A run has ended: keep what its state was, for hovers, and offer the mock if all it needs is a key."""
     session.begin(_remember(session, run))
+    if run.on is not None:
+        session.look_at_database()
     if missing_key(run.error) is not None and session.client.shows_actions:
         resumed = "runId" in run.asked
         again = {**run.asked, "provider": "mock"} if resumed else {**run.asked, "uri": run.uri, "mock": True}
@@ -155,6 +165,9 @@ def ended(session: Session, run: Run) -> None:
 
 async def _remember(session: Session, run: Run) -> None:
     with contextlib.suppress(KeyError, ValueError):
+        if run.on is not None:
+            run.keep(await session.stored_runs.details(run.on, session.home, run.run_id))
+            return
         run.keep(await session.worker.submit(lambda: session.kept_runs.details(run.store, run.run_id), CLOSED))
 
 
@@ -178,7 +191,7 @@ def _begin(session: Session, begun: Run, words: list[str], given: str | None, fo
         session.runs.start(begun, words, given, folder)
     except (OSError, RuntimeError, ValueError) as error:  # the last: arguments that no process can be given
         return _refuse(session, "not-started", f"`{begun.title}` can't be started: {error}")
-    return {"runId": begun.run_id, "status": "started", "uri": begun.uri, "folder": str(begun.store)}
+    return {"runId": begun.run_id, "status": "started", "uri": begun.uri, "folder": begun.folder}
 
 
 async def _target(session: Session, uri: str | None) -> Target | None:

@@ -28,11 +28,14 @@ def nothing(arguments: Sequence[Any] | None, *names: str) -> bool:
     return first is None or (isinstance(first, Mapping) and all(first.get(name) is None for name in names))
 
 
-def for_run(asked: Mapping[str, Any], run_id: str, path: Path | None, store: Path) -> list[str]:
-    """Return the arguments of ``agentloom run``, or of ``agentloom replay``, for a text on standard input; without the state."""
+def for_run(asked: Mapping[str, Any], run_id: str, path: Path | None, store: Path | None) -> list[str]:
+    """Return the arguments of ``agentloom run``, or of ``agentloom replay``, for a text on standard input; without the state.
+
+    Without a ``store``, the run lives in a database.
+    """
     replay = asked.get("replay") is True
     found = ["replay" if replay else "run", "-", "--run-id", run_id]
-    found += ["--checkpoint", "--checkpoint-dir", str(store), "--color", "never"]
+    found += [*([] if store is None else ["--checkpoint", "--checkpoint-dir", str(store)]), "--color", "never"]
     if path is not None:
         found += ["--stdin-filename", str(path)]
     if (until := text(asked, "until")) is not None:
@@ -49,9 +52,9 @@ def for_run(asked: Mapping[str, Any], run_id: str, path: Path | None, store: Pat
     return found
 
 
-def for_resume(asked: Mapping[str, Any], run_id: str, store: Path) -> list[str]:
+def for_resume(asked: Mapping[str, Any], run_id: str, store: Path | None) -> list[str]:
     """Return the arguments of ``agentloom resume``, without the state."""
-    found = ["resume", "--checkpoint-dir", str(store), "--color", "never"]
+    found = ["resume", *([] if store is None else ["--checkpoint-dir", str(store)]), "--color", "never"]
     if asked.get("decision") in ("approve", "reject"):
         found.append(f"--{asked['decision']}")
     return [*found, *_overrides(asked), run_id]

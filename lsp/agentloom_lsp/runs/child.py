@@ -26,6 +26,8 @@ PATIENCE = 1.0
 """Seconds that what is left in the pipe is waited for once the process has ended: a process of its own may hold the pipe open."""
 TAIL = 65_536
 """Bytes of output that are shown."""
+ON = "AGENTLOOM_ON"
+"""The variable that names the database."""
 INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -41,6 +43,7 @@ class Child:
         text: str | None,
         pairs: Sequence[str],
         folder: Path,
+        on: str | None,
         loop: AbstractEventLoop,
         on_line: Callable[[bytes], None],
         on_end: Callable[[int], None],
@@ -55,7 +58,9 @@ class Child:
             source = None if text is None else text.encode("utf-8", "surrogatepass")
             listed = json.dumps(pairs, ensure_ascii=False).encode() if pairs else None
             with _file_of(source) as given, _file_of(listed) as state:
-                self._process, events = self._start(list(arguments), given, state, pairs, folder)
+                self._process, events = self._start(
+                    list(arguments), given, state, pairs, {"cwd": folder, "env": environment(on)}
+                )
             unless_started.pop_all()
         reader = threading.Thread(target=self._read, args=(events,), name="agentloom-events", daemon=True)
         reader.start()
@@ -95,12 +100,17 @@ class Child:
         self._complaints.close()
 
     def _start(
-        self, arguments: list[str], given: IO[bytes] | None, state: IO[bytes] | None, pairs: Sequence[str], folder: Path
+        self,
+        arguments: list[str],
+        given: IO[bytes] | None,
+        state: IO[bytes] | None,
+        pairs: Sequence[str],
+        where: dict[str, Any],
     ) -> tuple[subprocess.Popen[bytes], int]:
         """Return the process, and the descriptor its events come from."""
         # `-P`: a module of that name in the user's folder must not take the place of ours, or of the library's.
         command = [sys.executable, "-P", "-m", "agentloom", *arguments]
-        more: dict[str, Any] = {"stderr": self._complaints, "cwd": folder, "env": _environment()}
+        more: dict[str, Any] = {"stderr": self._complaints, **where}
         more["stdin"] = subprocess.DEVNULL if given is None else given
         if sys.platform == "win32":  # no descriptor can be named there: events come on standard output, prints don't
             flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
@@ -162,13 +172,16 @@ def _file_of(data: bytes | None) -> Iterator[IO[bytes] | None]:
         yield file
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment of the process: ours, and a way to this package where it isn't installed, but run from a checkout."""
-    found = dict(os.environ)
+def environment(on: str | None) -> dict[str, str]:
+    """Return the environment of a process: ours, and a way to this package where it isn't installed, but run from a checkout.
+
+    ``on`` is the database that it works with, None for this machine's files. Arguments can be read by everybody, so it isn't one.
+    """
+    found = {name: value for name, value in os.environ.items() if name != ON}
     home = Path(agentloom.__file__).resolve().parent.parent
     if home.name not in INSTALLED:
         found["PYTHONPATH"] = os.pathsep.join(filter(None, (str(home), found.get("PYTHONPATH", ""))))
-    return found
+    return found if on is None else {**found, ON: on}
 
 
 def _tail(file: IO[bytes]) -> str:

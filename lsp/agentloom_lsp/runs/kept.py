@@ -16,7 +16,9 @@ GOES_ON = ("failed", "timeout", "budget_exceeded", "cancelled", "interrupted")
 
 
 class KeptRun(NamedTuple):
-    """What is told of a kept run in a list. ``source`` is the file that it came from; times are ISO 8601, UTC; ``cost`` in US dollars.
+    """What is told of a kept run in a list. ``folder`` holds its checkpoint, or is the address of its database, without a password.
+
+    ``source`` is the file that it came from; times are ISO 8601, UTC; ``cost`` in US dollars.
 
     ``resumable`` tells that a resume has something left to do.
     """
@@ -24,7 +26,7 @@ class KeptRun(NamedTuple):
     run_id: str
     workflow: str
     status: str
-    folder: Path
+    folder: Path | str
     source: str | None
     created: str
     updated: str
@@ -50,6 +52,11 @@ class KeptRun(NamedTuple):
             "steps": self.steps,
             "resumable": self.resumable,
         }
+
+
+def latest_first(*lists: Iterable[KeptRun]) -> list[KeptRun]:
+    """Return runs of several places as one list."""
+    return sorted((run for some in lists for run in some), key=lambda run: (run.updated, run.run_id), reverse=True)
 
 
 class _Known(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agentloom.durable.addresses import without_password
 from agentloom.ide.last_run import LastRun, StepRun, below
 
 ENDED = ("success", "failed", "timeout", "budget_exceeded", "paused", "cancelled", "interrupted", "refused")
@@ -18,7 +19,8 @@ RUNNING = "running"
 class Run:
     """What is known of a run. ``status`` is `running` until it has ended; ``cost`` in US dollars, ``duration`` in seconds.
 
-    ``key`` and ``uri`` name the document that it is of, ``store`` the folder of its checkpoint. ``texts`` are those of the document's
+    ``key`` and ``uri`` name the document that it is of, ``store`` the folder of its checkpoint, ``on`` the address of the database that it
+    lives in, if any. ``texts`` are those of the document's
     steps as it began, by path; ``files`` the keys of the files below it, by what the paths of their steps begin with. ``asked`` is what
     it was started with, so that it can be started again with the mock.
     """
@@ -33,12 +35,14 @@ class Run:
         texts: Mapping[str, str],
         asked: Mapping[str, Any],
         files: Mapping[str, str] | None = None,
+        on: str | None = None,
     ) -> None:
         self.run_id = run_id
         self.uri = uri
         self.key = key
         self.title = title
         self.store = store
+        self.on = on
         self.asked = asked
         self.files = files or {}
         self.status = RUNNING
@@ -52,6 +56,11 @@ class Run:
         self.began = False
         self.output = ""
         self._texts = texts
+
+    @property
+    def folder(self) -> str:
+        """What holds it: a folder, or the address of a database, without a password."""
+        return str(self.store) if self.on is None else without_password(self.on)
 
     @property
     def done(self) -> int:

@@ -19,6 +19,8 @@ from agentloom_lsp.runs.telling import Teller
 
 AGAIN = 1.0
 """Seconds between the second request to end, which doesn't wait for anything, and the end by force."""
+FAR = 20.0
+"""Seconds that a run in a database has to end once it is called off there."""
 LEAVING = 1.5
 """Seconds that runs have to write their checkpoints when the server itself has to go."""
 LATER = 0.2
@@ -41,6 +43,9 @@ class Host(Protocol):
 
     def run_ended(self, run: Run) -> None:
         """A run has ended; it was told, and what it left behind can be read."""
+
+    def call_off(self, run: Run) -> None:
+        """Cancel a run in a database."""
 
     def tell_run(self, run: Run) -> Teller:
         """Return what tells the client of a run."""
@@ -83,6 +88,7 @@ class Runs:
                 text,
                 state_pairs(run.asked),
                 folder,
+                run.on,
                 loop,
                 lambda line: self._heard(going, line),
                 lambda code: self._over(going, code),
@@ -104,6 +110,14 @@ class Runs:
             return False
         if not going.run.cancelled:
             going.run.cancelled = True
+            if going.run.on is not None and not self._leaving:
+                # Whoever performs it stops it; the process, which only looks on perhaps, ends by itself then.
+                self._host.call_off(going.run)
+                going.timers = [
+                    self._host.loop.call_later(FAR, going.child.terminate),
+                    self._host.loop.call_later(FAR + AGAIN, going.child.kill),
+                ]
+                return True
             going.child.terminate()
             # A second request ends it at once, with the commands that it has started; then by force.
             grace = self._host.options.run_grace / 1000
