@@ -88,11 +88,11 @@ def workers(tmp_path: Path, new_postgres: Callable[[], str]) -> Iterator[Workers
 def test_a_server_that_the_environment_names(tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     """AGENTLOOM_ON of the language server: gates, cancelling, runs that others asked for. Its password is told nowhere."""
     monkeypatch.setenv("AGENTLOOM_ON", workers.url)
-    many = build(tmp_path, layers=1, wide=1)
     workers.ready(workers.start())
     place = workers.url.replace(":hush-hush", "")
     with Editor(tmp_path) as editor:
         decide(editor, place)
+        many = build(tmp_path, layers=1, wide=1)
         uri = editor.show(many.name, many.read_text())
         run_id = editor.run(uri=uri)
         editor.begins(run_id, "s0_0")
