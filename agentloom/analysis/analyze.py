@@ -19,7 +19,7 @@ from agentloom.analysis.stamp import stamp
 from agentloom.diagnostics import Diagnostic, Finding
 from agentloom.syntax.nodes import Alias, Mapping, Node, Scalar
 from agentloom.syntax.nodes import Sequence as SequenceNode
-from agentloom.syntax.reader import Reader
+from agentloom.syntax.reader import Reader, collector_rests
 from agentloom.syntax.tree import Placed, Tree, Unit
 from agentloom.text import Source, Span
 
@@ -52,7 +52,8 @@ def analyze(
     """
     if kind is None:
         kind = classify(source.text, context.path_of(source.uri), context.settings) or "workflow"
-    return _analyze(source, context, cache or AnalysisCache(), kind, ChildReader(context), found)
+    with collector_rests(source.text):
+        return _analyze(source, context, cache or AnalysisCache(), kind, ChildReader(context), found)
 
 
 def _analyze(

@@ -12,25 +12,32 @@ from agentloom.syntax.nodes import Alias, Mapping, Node, Scalar, Sequence
 DEEPEST = 100
 """Levels of nesting that are read, aliases followed; deeper ones are refused, since readers further up walk nodes recursively."""
 
+MOST_COMPARED = 50_000
+"""Comparisons made for the suggestions in one document; past that, messages come without a did-you-mean."""
+
 
 def most_nodes(own: int) -> int:
     """Return how many nodes a text with ``own`` nodes of its own may have when its aliases are followed."""
     return 100_000 + 10 * own
 
 
-def undefined_alias(alias: Alias, names: Iterable[str]) -> Finding:
-    """Return the finding for an alias that no anchor before it defines; ``names`` are all anchors of the document."""
-    names = list(names)
-    if alias.name in names:
-        message = (
-            f"`&{alias.name}` stands behind `*{alias.name}`; move it up, since an alias needs its anchor before it"
-        )
-        return Finding("AL003", alias.span, message)
-    near = closest(alias.name, names)
-    cure = f"did you mean `*{near}`?" if near else "define it further up, or quote the text if it is no alias"
-    message = f"no `&{alias.name}` stands before `*{alias.name}`; {cure}"
-    fixes = (Fix(f"change to `*{near}`", (Edit(alias.span, f"*{near}"),), safe=False),) if near else ()
-    return Finding("AL003", alias.span, message, fixes=fixes)
+def undefined_aliases(aliases: Iterable[Alias], names: Iterable[str]) -> Iterator[Finding]:
+    """Yield the findings for aliases that no anchor before them defines; ``names`` are all anchors of the document."""
+    known = dict.fromkeys(names)
+    left = MOST_COMPARED
+    for alias in aliases:
+        if alias.name in known:
+            message = (
+                f"`&{alias.name}` stands behind `*{alias.name}`; move it up, since an alias needs its anchor before it"
+            )
+            yield Finding("AL003", alias.span, message)
+            continue
+        left -= len(known)
+        near = closest(alias.name, known) if left >= 0 else None
+        cure = f"did you mean `*{near}`?" if near else "define it further up, or quote the text if it is no alias"
+        message = f"no `&{alias.name}` stands before `*{alias.name}`; {cure}"
+        fixes = (Fix(f"change to `*{near}`", (Edit(alias.span, f"*{near}"),), safe=False),) if near else ()
+        yield Finding("AL003", alias.span, message, fixes=fixes)
 
 
 def recursive_alias(alias: Alias) -> Finding:

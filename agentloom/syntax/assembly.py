@@ -7,7 +7,7 @@ from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from agentloom.diagnostics import Finding
-from agentloom.syntax.aliases import Linker, most_nodes, undefined_alias
+from agentloom.syntax.aliases import Linker, most_nodes, undefined_aliases
 from agentloom.syntax.comments import find_comments
 from agentloom.syntax.duplicates import duplicate_keys
 from agentloom.syntax.moving import moved
@@ -52,7 +52,8 @@ def assemble(text: str, parts: Items[PlacedPart], findings: Items[Finding]) -> T
     loose = [(placed.base, alias) for placed in parts for alias in placed.part.loose]
     if loose:
         names = [name for placed in parts for name in placed.part.anchors]
-        found.extend(undefined_alias(alias, names).shift(base) for base, alias in loose)
+        told = undefined_aliases([alias for _, alias in loose], names)
+        found.extend(finding.shift(base) for (base, _), finding in zip(loose, told, strict=True))
     top, steps = _top(groups, parts)
     found.extend(_repeated(text, top))
     return Tree(
@@ -112,7 +113,7 @@ def _linked(text: str, parts: Items[PlacedPart], groups: list[_Group], found: li
     linker = Linker(text)
     top = _absolute(groups, parts, linker)
     names = [name for placed in parts for name in placed.part.anchors]
-    found.extend(undefined_alias(alias, names) for alias in linker.undefined)
+    found.extend(undefined_aliases(linker.undefined, names))
     found.extend(linker.findings)
     found.extend(_repeated(text, top))
     return assemble_whole(text, Unit(text, top, in_order(found)), ())

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from agentloom.diagnostics import Finding
-from agentloom.syntax.aliases import undefined_alias
+from agentloom.syntax.aliases import undefined_aliases
 from agentloom.syntax.assembly import PlacedPart, assemble, assemble_whole, in_order
 from agentloom.syntax.backend import Failure, parses, with_line_feeds
 from agentloom.syntax.compose import TOO_DEEP, compose
@@ -20,7 +22,7 @@ from agentloom.syntax.tree import Tree, Unit
 __all__ = ["Reader", "read"]
 
 LARGE = 20_000
-"""Code points above which Python's collector rests while reading: nodes hold no rings, and walking them costs a fifth more."""
+"""Code points above which Python's collector rests while a text is read or checked: what is made stays, and walking it costs a third more."""
 
 MOST_SEARCHES = 20
 """Open quotes and brackets whose end is looked for in later pieces; each search may go through the whole text."""
@@ -32,6 +34,19 @@ _PRELUDE_LINES = r"(?m)^%[^\r\n]*|^---(?=[ \t\r\n]|\Z)"
 def read(text: str) -> Tree:
     """Return the tree of a text. Never raises: what is wrong with the text is among the tree's findings."""
     return Reader().read(text)
+
+
+@contextmanager
+def collector_rests(text: str) -> Iterator[None]:
+    """Keep Python's collector from running while much is made of a large text."""
+    collects = len(text) > LARGE and gc.isenabled()
+    if collects:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class Reader:
@@ -52,14 +67,8 @@ class Reader:
         return self._tree
 
     def _read(self, text: str) -> Tree:
-        collects = len(text) > LARGE and gc.isenabled()
-        if collects:
-            gc.disable()
-        try:
+        with collector_rests(text):
             return self._read_text(text)
-        finally:
-            if collects:
-                gc.enable()
 
     def _read_text(self, text: str) -> Tree:
         lines = with_line_feeds(text)
@@ -177,7 +186,7 @@ class Reader:
 
             composed = recover(None, chunk, composed, self._pure)
         findings.extend(composed.findings)
-        findings.extend(undefined_alias(alias, composed.anchors) for alias in composed.loose)
+        findings.extend(undefined_aliases(composed.loose, composed.anchors))
         node = composed.node
         if node is not None and body.start:
             node = moved(node, body.start, {})

@@ -43,8 +43,8 @@ class Tables:
     """One workflow, without regard to what is around it.
 
     ``upstream`` and ``before`` hold for each step its ancestors, and all steps of earlier layers. ``edges`` are the pairs of a router and a step that waits for
-    it; ``needed`` holds for each step the edges (as bits) that the routers above it must take for it to run, ``rivals`` for each edge those
-    that can't be taken with it. ``dead`` are steps that never run. ``unsure`` are steps whose place isn't known, since something that
+    it; ``needed`` holds for each step the edges (as bits) that the routers above it must take for it to run, ``together`` for each group of
+    routers its edges, and ``holders`` those of them that one condition of the group leads over. ``dead`` are steps that never run. ``unsure`` are steps whose place isn't known, since something that
     they wait for, directly or not, isn't there; ``loose`` the keys that such steps write that aren't in the graph at all.
     ``sure`` are facts of steps all of whose reads surely find a value: kept from version to version; ``unread`` is what the
     rule about outputs that nobody reads has found, and in which facts.
@@ -64,7 +64,9 @@ class Tables:
     router_bits: int = 0
     edges: list[tuple[int, str]] = field(default_factory=list)
     needed: list[int] = field(default_factory=list)
-    rivals: list[int] = field(default_factory=list)
+    together: dict[int, int] = field(default_factory=dict)
+    holders: dict[tuple[int, int], int] = field(default_factory=dict)
+    known_rivals: dict[int, int] = field(default_factory=dict)
     dead: int = 0
     unsure: int = 0
     children: int = 0
@@ -87,7 +89,19 @@ class Tables:
         """Return the edges that can't be taken where all of ``edges`` are."""
         found = 0
         for edge in bits(edges):
-            found |= self.rivals[edge]
+            found |= self.rivals(edge)
+        return found
+
+    def rivals(self, edge: int) -> int:
+        """Return the edges that can't be taken with an edge: those of its routers, but such as a common condition leads over."""
+        found = self.known_rivals.get(edge)
+        if found is None:
+            router, target = self.edges[edge]
+            ways = self.routers[router]
+            shared = 1 << edge
+            for condition in bits(ways.when.get(target, 0)):
+                shared |= self.holders[ways.group, condition]
+            found = self.known_rivals[edge] = self.together[ways.group] & ~shared
         return found
 
 
@@ -211,7 +225,6 @@ def _routers(tables: Tables) -> None:
                     break
             groups[alike].append(at)
     tables.needed = [0] * len(tables.steps)
-    by_group: dict[int, list[int]] = {}
     for names in tables.document.graph.layers:
         for name in names:
             at = tables.index[name]
@@ -222,7 +235,7 @@ def _routers(tables: Tables) -> None:
                 if tables.dead >> above & 1:
                     clash = 1
                 if tables.router_bits >> above & 1:
-                    more |= 1 << _edge(tables, above, name, by_group)
+                    more |= 1 << _edge(tables, above, name)
                     if not _may_pick(tables.routers[above], name):
                         clash = 1
                 if more & ~needed:
@@ -234,20 +247,15 @@ def _routers(tables: Tables) -> None:
                 tables.dead |= 1 << at
 
 
-def _edge(tables: Tables, router: int, target: str, by_group: dict[int, list[int]]) -> int:
+def _edge(tables: Tables, router: int, target: str) -> int:
     """Note an edge from a router to a step that waits for it; return its number."""
     number = len(tables.edges)
     tables.edges.append((router, target))
     ways = tables.routers[router]
-    mine = ways.when.get(target, 0)
-    rivals = 0
-    for other in by_group.setdefault(ways.group, []):
-        beside, name = tables.edges[other]
-        if not tables.routers[beside].when.get(name, 0) & mine:
-            rivals |= 1 << other
-            tables.rivals[other] |= 1 << number
-    tables.rivals.append(rivals)
-    by_group[ways.group].append(number)
+    for condition in bits(ways.when.get(target, 0)):
+        tables.holders[ways.group, condition] = tables.holders.get((ways.group, condition), 0) | 1 << number
+    tables.together[ways.group] = tables.together.get(ways.group, 0) | 1 << number
+    tables.known_rivals.clear()  # those that were asked for are no longer all
     return number
 
 

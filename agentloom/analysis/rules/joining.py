@@ -74,7 +74,7 @@ def _edges(tables: Tables, need: int, name: str) -> int:
 def _clash(tables: Tables, some: int, others: int) -> tuple[tuple[str, str], tuple[str, str]] | None:
     """Return two edges that can't both be taken, each as a router and what it picks."""
     for edge in bits(some & ~others):
-        rivals = tables.rivals[edge] & others
+        rivals = tables.rivals(edge) & others
         for rival in bits(rivals):
             (a, one), (b, two) = tables.edges[edge], tables.edges[rival]
             return (tables.steps[a].id or "", one), (tables.steps[b].id or "", two)
