@@ -18,7 +18,7 @@ NODE := tests/schema/node/node_modules
 EXTENSION := editors/vscode
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-scale lint types pytest dogfood wheel extension update walk postgres editors screenshots bench bench-lsp bench-newcomer bench-vscode setup format clean
+.PHONY: help demo test test-scale lint types pytest dogfood wheel extension update walk postgres editors screenshots bench bench-rules bench-lsp bench-newcomer bench-vscode setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ walk: $(VENV)/.dev ## long random work with the language server: WALK=20000 edit
 
 bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
 	$(BIN)/python benchmarks/run.py
+
+bench-rules: $(VENV)/.dev ## measure how the time of each rule grows from 500 to 2,000 steps
+	$(BIN)/python benchmarks/rules.py
 
 bench-lsp: $(VENV)/.runtime $(NODE)/.package-lock.json ## measure the language server beside yaml-language-server, into docs/benchmarks.md
 	$(BIN)/python benchmarks/lsp.py

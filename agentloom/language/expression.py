@@ -26,7 +26,7 @@ def parse_expression(value: str, names: Sequence[str] = ()) -> Expression:
     return _parse_cached(value, tuple(names)) if len(value) <= _CACHED_LENGTH else _parse(value, tuple(names))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=8192)
 def _parse_cached(value: str, names: tuple[str, ...]) -> Expression:
     return _parse(value, names)
 
