@@ -12,9 +12,11 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from random import shuffle
 from time import monotonic
 from typing import Any
 
+import sqlalchemy
 from dbos import DBOS
 
 from agentloom.checkpointing.base import CheckpointData
@@ -35,8 +37,8 @@ LOOK_S = 1.0
 SHARE = 10
 """How much longer than a look the pause after it is at least."""
 
-CHUNK = 500
-"""How many segments are asked for at once."""
+CHUNK, FEW = 500, 10
+"""How many segments are asked for at once, and how many with what they hold."""
 
 
 def mark(segment: str, output: Any) -> None:
@@ -62,18 +64,47 @@ def waiting(archive: Archive, timed: bool = False) -> dict[str, Mapping[str, Any
         )
         if is_segment(status.workflow_id) and status.attributes and status.attributes.get(word)
     }
-    after = {_after(segment): segment for segment in marked}
-    for some in _chunks(after):
-        for status in archive.client.list_workflows(workflow_ids=some, load_input=False, load_output=False):
-            segment = after[status.workflow_id]
-            del marked[segment]
-            archive.unmark(segment)
+    for segment in _gone_on(archive, marked):
+        del marked[segment]
     return marked
 
 
-def load(archive: Archive, segments: Iterable[str]) -> Iterator[tuple[str, CheckpointData]]:
+def overdue(archive: Archive, now: datetime) -> list[str]:
+    """Return segments that wait and whose time is over, those first that wait longest: all, or the first few hundred."""
+    if archive.place.file is not None:
+        return [segment for segment, known in waiting(archive, timed=True).items() if _is_over(known, now)]
+    database = archive.client._sys_db
+    table = database.tables.workflow_status
+    due = sqlalchemy.func.jsonb_extract_path_text(table.c.attributes, DUE)
+    statement = (
+        sqlalchemy.select(table.c.workflow_uuid)
+        .where(table.c.name == RUN, table.c.status == "SUCCESS", database._attributes_contains_clause({TIMED: True}))
+        .where(due <= now.isoformat())
+        .order_by(due)
+        .limit(CHUNK)
+    )
+    with database.engine.connect() as connection:
+        found = [name for row in connection.execute(statement) if is_segment(name := str(row[0]))]
+    gone_on = set(_gone_on(archive, found))
+    return [segment for segment in found if segment not in gone_on]
+
+
+def _gone_on(archive: Archive, segments: Iterable[str]) -> list[str]:
+    """Return those of some segments whose runs have gone on, and take their marks away."""
+    after = {_after(segment): segment for segment in segments}
+    found = [
+        after[status.workflow_id]
+        for some in _chunks(after)
+        for status in archive.client.list_workflows(workflow_ids=some, load_input=False, load_output=False)
+    ]
+    for segment in found:
+        archive.unmark(segment)
+    return found
+
+
+def load(archive: Archive, segments: Iterable[str], at_once: int = CHUNK) -> Iterator[tuple[str, CheckpointData]]:
     """Yield what segments that wait ended with."""
-    for some in _chunks(segments):
+    for some in _chunks(segments, at_once):
         for status in archive.client.list_workflows(workflow_ids=some, load_input=False):
             run_id, _ = run_of(status.workflow_id)
             if newer(status) is not None:
@@ -115,22 +146,31 @@ class Timekeeper:
         began = monotonic()
         if began < self._next:
             return
+        looked = began
         try:
             now = self._clock.now()
-            due = [segment for segment, known in waiting(self._archive, timed=True).items() if _is_over(known, now)]
-            for segment, data in load(self._archive, due):
+            due = overdue(self._archive, now)
+            looked = monotonic()
+            shuffle(due)  # many workers may look at the same moment
+            for segment, data in load(self._archive, due, FEW):
                 self._expire(segment, data, now)
+                if monotonic() - looked > LOOK_S:
+                    return  # whoever looks has other things to look at
         finally:
-            self._next = monotonic() + max(LOOK_S, SHARE * (monotonic() - began))
+            self._next = looked + max(LOOK_S, SHARE * (looked - began))
 
     def _expire(self, segment: str, data: CheckpointData, now: datetime) -> None:
         deadline = paused_of(data).deadline
         if deadline is None or deadline > now:  # the mark is of a worker that had lost the segment
             self._archive.client.update_workflow_attributes(segment, _mark_of(data), merge=True)
             return
-        with suppress(RunIsBusy):  # a decision, or another worker, was faster
+        try:
             go_on(self._archive, segment, data, {})
             log.info("Run %s goes on: nobody decided in time", data.run_id)
+        except RunIsBusy:
+            log.debug("A decision about run %s, or another worker, was faster", data.run_id)
+        except WorkflowError as error:  # what it went on from can't be read
+            log.debug("Run %s can't go on: %s", data.run_id, error)
 
 
 def _is_over(known: Mapping[str, Any], now: datetime) -> bool:
@@ -144,7 +184,7 @@ def _after(segment: str) -> str:
     return segment_id(run_id, number + 1)
 
 
-def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
+def _chunks(names: Iterable[str], size: int = CHUNK) -> Iterator[list[str]]:
     rest = iter(names)
-    while some := list(islice(rest, CHUNK)):
+    while some := list(islice(rest, size)):
         yield some
