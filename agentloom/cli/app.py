@@ -51,6 +51,9 @@ COMMANDS = (
     CommandEntry("lsp", "Start the language server."),
 )
 
+OTHER_NAMES = {"visualize": "graph"}
+"""Other names of commands, which no list shows."""
+
 
 class App(click.Group):
     """The group of ``COMMANDS``. A command's module is imported when the command is called, not before."""
@@ -61,6 +64,7 @@ class App(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command's module and return its ``command``."""
+        cmd_name = OTHER_NAMES.get(cmd_name, cmd_name)
         if any(entry.name == cmd_name for entry in COMMANDS):
             command: click.Command = import_module(f"agentloom.cli.{cmd_name.replace('-', '_')}").command
             return command
@@ -71,7 +75,7 @@ class App(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the arguments begin with, or say which one may be meant."""
         names = self.list_commands(ctx)
-        if args[0] not in names and not args[0].startswith("-"):
+        if args[0] not in (*names, *OTHER_NAMES) and not args[0].startswith("-"):
             from agentloom.similar import closest
 
             near = closest(args[0], names)

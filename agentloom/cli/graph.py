@@ -1,4 +1,4 @@
-"""``agentloom graph``: a workflow as a picture, in four formats."""
+"""``agentloom graph``: a workflow as a picture, in five formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentloom.diagnostics import Severity
 from agentloom.drawing.picture import Picture
 from agentloom.errors import WorkflowError
 
-FORMATS = ("mermaid", "dot", "svg", "json")
+FORMATS = ("mermaid", "ascii", "dot", "svg", "json")
 
 
 @click.command()
@@ -28,7 +28,7 @@ FORMATS = ("mermaid", "dot", "svg", "json")
 def command(file: str, format_: str | None, output: str | None, stdin_filename: str | None) -> None:
     """Draw a workflow: its steps in their layers, and what routers ask. FILE may be `-` for standard input.
 
-    A workflow with mistakes is drawn as far as it goes; a dependency that closes a cycle is a dashed arrow.
+    A workflow with mistakes is drawn as far as it goes; a dependency that closes a cycle is a dashed arrow. `agentloom visualize` is the same.
 
     Exit codes: 0 drawn; 1 there are no steps to draw; 2 wrong usage, or a file that can't be read or written.
     """
@@ -52,14 +52,16 @@ def command(file: str, format_: str | None, output: str | None, stdin_filename: 
 
 def _by_ending(output: str | None) -> str:
     ending = Path(output).suffix.lower() if output is not None else ""
-    return {".svg": "svg", ".json": "json", ".dot": "dot", ".gv": "dot"}.get(ending, "mermaid")
+    return {".svg": "svg", ".json": "json", ".txt": "ascii", ".dot": "dot", ".gv": "dot"}.get(ending, "mermaid")
 
 
 def _drawn(format_: str, drawn: Picture) -> str:
-    from agentloom.drawing import data, dot, mermaid, svg
+    from agentloom.drawing import data, dot, mermaid, plain, svg
 
     if format_ == "svg":
         return svg.svg(drawn)
+    if format_ == "ascii":
+        return plain.plain(drawn)
     if format_ == "dot":
         return dot.dot(drawn)
     if format_ == "json":

@@ -38,6 +38,21 @@ def test_formats_by_option_and_by_ending(call: Call, here: Path) -> None:
     assert asked["by_severity", "write_ticket"] == "default"
 
 
+def test_plain_text_and_the_other_name(call: Call, here: Path) -> None:
+    """`visualize` is `graph`; as text, a step a line with what it waits for and what a router asks."""
+    example = str(ROOT / "examples" / "support-triage.loom.yaml")
+    done = call("visualize", "-f", "ascii", example)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("support-triage\nlayer 1\n  classify (llm_call)\nlayer 2\n  route (router) <- classify\n")
+    assert "  general_reply (llm_call) <- route [default]\n" in done.out
+    assert done.out.isascii()
+    assert call("visualize", "--format", "mermaid", example).out == call("graph", example).out
+    (here / "w.yaml").write_text(LOOP, encoding="utf-8")
+    assert "<- a [closes a cycle]" in call("graph", "-f", "ascii", "w.yaml").out
+    assert call("graph", "w.yaml", "-o", "w.txt").code == 0
+    assert (here / "w.txt").read_text(encoding="utf-8").startswith("w\nlayer 1\n")
+
+
 def test_workflows_with_mistakes_are_drawn(call: Call, here: Path) -> None:
     """A cycle is cut where it closes, and drawn there as a dashed arrow; the errors are counted beside it."""
     (here / "w.yaml").write_text(LOOP, encoding="utf-8")
