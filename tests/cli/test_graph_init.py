@@ -43,7 +43,9 @@ def test_plain_text_and_the_other_name(call: Call, here: Path) -> None:
     example = str(ROOT / "examples" / "support-triage.loom.yaml")
     done = call("visualize", "-f", "ascii", example)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("support-triage\nlayer 1\n  classify (llm_call)\nlayer 2\n  route (router) <- classify\n")
+    assert done.out.startswith(
+        "support-triage\nlayer 1\n  classify (llm_call)\nlayer 2\n  route (router) <- classify\n"
+    )
     assert "  general_reply (llm_call) <- route [default]\n" in done.out
     assert done.out.isascii()
     assert call("visualize", "--format", "mermaid", example).out == call("graph", example).out
