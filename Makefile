@@ -39,7 +39,8 @@ types: $(VENV)/.dev ## mypy, strict
 pytest: $(VENV)/.dev $(NODE)/.package-lock.json $(EXTENSION)/agentloom.vsix editors postgres ## the tests, generated files and documents included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-test-scale: $(VENV)/.dev postgres ## what takes minutes: kills, lost databases, many runs, hosts (SOAK=10000: the whole soak)
+test-scale: $(VENV)/.dev ## what takes minutes: kills, lost databases, many runs, hosts (SOAK=10000: the whole soak)
+	@SCALE=1 bash scripts/postgres.sh
 	$(BIN)/python -m pytest tests/scale --durations 10 $(PYTEST_ARGS)
 
 dogfood: $(VENV)/.runtime ## agentloom's own check over the examples

@@ -12,6 +12,17 @@ if ! there && command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; then
 	export DEBIAN_FRONTEND=noninteractive
 	{ apt-get update -q && apt-get install -y -q --no-install-recommends postgresql; } >"$log" 2>&1 || tail -20 "$log" >&2
 fi
+# What tests of hosts and clocks need (make test-scale).
+if [ -n "${SCALE:-}" ] && command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; then
+	hosts=()
+	command -v ip >/dev/null || hosts+=(iproute2)
+	compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || hosts+=(faketime)
+	if [ "${#hosts[@]}" -gt 0 ]; then
+		echo "Installing ${hosts[*]} …"
+		export DEBIAN_FRONTEND=noninteractive
+		{ apt-get update -q && apt-get install -y -q --no-install-recommends "${hosts[@]}"; } 2>&1 | tail -3 >&2 || true
+	fi
+fi
 if ! there; then
 	echo "Tests with PostgreSQL are left out until this is done: apt-get install postgresql" >&2
 	[ -z "${CI:-}" ]

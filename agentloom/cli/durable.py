@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.checkpointing.base import CheckpointData
 from agentloom.checkpointing.history import History
+from agentloom.cli import collect_garbage
 from agentloom.cli.chronicle import Chronicle
 from agentloom.cli.logs import logging_to_stderr
 from agentloom.cli.running import Output, Told, leave
@@ -260,6 +261,7 @@ def work_on(place: Place, concurrency: int, drain_s: float, with_parent: bool = 
         os.environ.pop("AGENTLOOM_ON", None)  # its password is nothing for tools, which inherit the environment
         worker = Worker(place, equip, alone=False, concurrency=concurrency, ways=ways)
         worker.start()
+        collect_garbage()
         with suppress(KeyboardInterrupt):  # who reads that it is ready may stop it at once
             print(f"takes runs from {place.name}, {concurrency} at once; Ctrl-C stops it", flush=True)
             tell_manager("READY=1")
@@ -288,6 +290,7 @@ def _end_with_parent() -> None:
 
 def _followed(desk: Desk, segment: str, output: Output, chronicle: Chronicle | None) -> WorkflowResult:
     """Tell what happens in a segment and return the result. Raises ``KeyboardInterrupt`` when a signal ended that."""
+    collect_garbage()
     with logging_to_stderr() as log:
         told = Told(output, log, chronicle)
         stopped = False

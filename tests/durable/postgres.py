@@ -19,7 +19,7 @@ _numbers = count(1)
 
 def missing(what: str) -> NoReturn:
     """Leave a test out, since what it needs isn't there: but not in CI, where it has to be."""
-    cure = f"{what} is missing; `make postgres` installs what it can, or says what to install"
+    cure = f"{what} is missing; `make postgres` or `make test-scale` installs what it can, or says what to install"
     if os.environ.get("CI"):
         pytest.fail(cure, pytrace=False)
     pytest.skip(cure)

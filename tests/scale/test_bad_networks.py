@@ -11,7 +11,9 @@ from random import Random
 
 import pytest
 
+from agentloom.core.loader import load_workflow
 from agentloom.durable.dbos.archive import Archive
+from agentloom.durable.dbos.orders import QUEUE, order_for
 from agentloom.durable.dbos.place import place_of
 from tests.durable.crew import Workers
 from tests.durable.postgres import Server
@@ -19,6 +21,14 @@ from tests.scale.proxy import Proxy
 from tests.scale.site import SIDE_BY_SIDE, Site
 
 BREAKS = 12
+LOOKS = """\
+import gc
+from agentloom.tools.base import tool
+
+@tool("look", "Tells whether garbage is collected.")
+async def look() -> str:
+    return str(gc.isenabled())
+"""
 
 
 @pytest.fixture
@@ -103,3 +113,19 @@ def test_connections_swallow_everything(site: Site, proxy: Proxy, server: Server
     back = site.until(lambda: site.segments_of("far", more))
     site.ended_well([*segments, *more])
     print(f"a silent connection: its run went on elsewhere after {took:.1f} s, it served again {back:.1f} s after that")
+
+
+def test_a_worker_collects_its_garbage(site: Site) -> None:
+    """Commands that are over in a moment don't; a worker may live for months, and every lost connection leaves rings of objects."""
+    (site.workers.folder / "agentloom.toml").write_text('tools = ["looks"]\n', encoding="utf-8")
+    (site.workers.folder / "looks.py").write_text(LOOKS, encoding="utf-8")
+    file = site.workers.folder / "looks.loom.yaml"
+    file.write_text(
+        "name: looks\nsteps:\n  - {id: look, type: tool, tool_name: look, output: found}\n", encoding="utf-8"
+    )
+    site.start(one=())
+    segment = site.archive.put(order_for(load_workflow(file), {}, "looks"), 1, QUEUE)
+    site.until(lambda: site.archive.status(segment).status == "SUCCESS")
+    result = site.archive.ended(segment).result
+    assert result is not None
+    assert result.final_state["found"] == "True"
