@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from agentloom.core.keeping.showing import ShownRun, shown
 from agentloom.core.keeping.waiting import Decisions, environment_of_runs
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
+from agentloom.core.references import put, read_references
 from agentloom.core.results import WorkflowResult
 from agentloom.durable.dbos.archive import Archive, Found
 from agentloom.durable.dbos.decisions import PATIENCE_S as PATIENCE_OF_A_DECISION_S
@@ -83,8 +84,8 @@ class Desk:
         if named:
             listed = ", ".join(f"`{name}`" for name in named)
             raise WorkflowError(
-                f"{listed} is secret and would have to go through the database; give the worker's tools and providers"
-                " their keys in its environment instead"
+                f"{listed} is secret and would have to go through the database; give a key of the state as `--state KEY=env:NAME`,"
+                " and the variable to the workers with `--env NAME`"
             )
         if self.place.file is None and number == 1:
             order = packed(order, self._ways)
@@ -161,13 +162,15 @@ def resume_on(
             )
         decisions = {data.paused_step_id: decision} if decision is not None and data.paused_step_id is not None else {}
         data.workflow_definition["config"] = {**(data.workflow_definition.get("config") or {}), **changes}
-        state = given(data.state)
+        referred = read_references(desk.archive.asked(found.segment).get("environment") or [])
+        state = given(put(data.state, ((each.path, f"env:{each.variable}") for each in referred)))
         recorded = recorded_of(found.lines)
         results = {**data.step_results, **data.inside, **(recorded.outcomes if recorded is not None else {})}
         tell_redacted(redacted_among(results, data, state), data)
         load = load_data if place.file is not None else kept_document
         document = load(data.workflow_definition, data.source or f"<run {data.run_id}>")
         order = order_for(document, state, data.run_id, seed=data, decisions=decisions, lines=found.lines)
+        order.input.setdefault("environment", [])
         if found.is_open:
             desk.archive.cancel(found.segment)  # whoever performed it is gone
         segment = desk.put(order, run_of(found.segment)[1] + 1)
@@ -251,15 +254,22 @@ def prepare_on(place: Place) -> None:
     print(f"{place.name} is prepared", flush=True)
 
 
-def work_on(place: Place, concurrency: int, drain_s: float, with_parent: bool = False, ways: Ways = NO_WAYS) -> None:
+def work_on(
+    place: Place,
+    concurrency: int,
+    drain_s: float,
+    with_parent: bool = False,
+    ways: Ways = NO_WAYS,
+    variables: Collection[str] = (),
+) -> None:
     """Perform runs until a signal says stop; then give those that are under way ``drain_s`` seconds.
 
     ``with_parent`` tells that standard input is a pipe of the process that started this one: when it is closed, that has ended, which is a signal.
-    ``ways`` are the folders that whoever asks for runs has too.
+    ``ways`` are the folders that whoever asks for runs has too, ``variables`` those of the environment that runs may refer to.
     """
     with terminable(), logging_to_stderr():
         os.environ.pop("AGENTLOOM_ON", None)  # its password is nothing for tools, which inherit the environment
-        worker = Worker(place, equip, alone=False, concurrency=concurrency, ways=ways)
+        worker = Worker(place, equip, alone=False, concurrency=concurrency, ways=ways, variables=variables)
         worker.start()
         collect_garbage()
         with suppress(KeyboardInterrupt):  # who reads that it is ready may stop it at once

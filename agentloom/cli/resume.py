@@ -25,7 +25,7 @@ from agentloom.cli.options import (
     place,
     provider_option,
 )
-from agentloom.cli.run import Overrides, finish, how_to_go_on, one_reader, recorded_world
+from agentloom.cli.run import Overrides, finish, how_to_go_on, one_reader, recorded_world, referred
 from agentloom.cli.stores import checkpointer_of, find_run
 from agentloom.errors import UsageError, WorkflowError
 
@@ -125,11 +125,12 @@ def command(
     config = data.workflow_definition.get("config") or {}
     if isinstance(config, Mapping):  # anything else is an error that the check tells
         data.workflow_definition["config"] = {**config, **changes}
-    given = dict(_state(data.state, pairs))
+    own = dict(_state(data.state, pairs))
     try:
         document = load_data(data.workflow_definition, data.source or f"<run {data.run_id}>")
     except UsageError as error:  # no plain data; nobody has typed it
         raise WorkflowError(f"run `{data.run_id}` can't be resumed: {error}") from None
+    given = referred(document, own, pairs, resolve=True)
     _tell_redacted(redacted_in(store, data, given), data)
     output = output_of(as_json, events, stream, color)
     chronicle = None if no_history else chronicle_of(document, resumed=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -175,6 +176,7 @@ def command(
     kept = new_checkpointer(checkpoint_dir, run_id) if checkpoint else None
     changed = overridden(document, overrides)
     chronicle = None if no_history else chronicle_of(changed)
+    state = referred(changed, state, pairs, resolve=where is None)
     if where is not None:
         from agentloom.cli.durable import run_on, ways_of
 
@@ -190,6 +192,39 @@ def command(
         )
     more = how_to_go_on(result, checkpoint_dir, where) if checkpoint or where is not None else ()
     finish(result, output, as_json, more)
+
+
+def referred(
+    document: WorkflowDocument, state: dict[str, Any], pairs: Iterable[tuple[str, Any]], resolve: bool
+) -> dict[str, Any]:
+    """Return a state with the variables of this process where secret keys refer to them as `env:NAME`, unless somebody else is to ``resolve`` them.
+
+    Warns of such texts under keys that aren't secret. Raises ``UsageError`` for a variable that isn't there.
+    """
+    if not any(isinstance(value, str) and value.startswith("env:") for value in texts_in(state)):
+        return state
+    from agentloom.core.preparation import prepare
+    from agentloom.core.references import references_in, with_variables
+    from agentloom.core.secrets import redaction_for
+
+    redaction = redaction_for(prepare(document), os.environ)
+    known = {reference.place for reference in references_in(state, redaction)}
+    for key, value in pairs:
+        if isinstance(value, str) and key not in known and re.fullmatch(r"env:[A-Z_][A-Z0-9_]*", value):
+            print(
+                f"warning: `{key}` isn't marked secret, so `{value}` stays a text; mark it with `redact: true` in `state_schema`",
+                file=sys.stderr,
+            )
+    return with_variables(state, redaction, os.environ) if resolve else state
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield every text in plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from texts_in(item)
 
 
 def one_reader(as_json: bool, events: str | None) -> None:

@@ -27,6 +27,13 @@ from agentloom.cli.options import BLOBS, ON, SHARED, some_place
 @SHARED
 @BLOBS
 @click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME",
+    help="Give this variable to runs whose secret state refers to it as env:NAME; no other one is given.",
+)
+@click.option(
     "--prepare",
     is_flag=True,
     help="Only make the tables in the database, or bring them up to date, and end: for a role that may.",
@@ -38,6 +45,7 @@ def command(
     drain: float,
     shared: str | None,
     blobs: str | None,
+    variables: tuple[str, ...],
     prepare: bool,
     with_parent: bool,
 ) -> None:
@@ -54,4 +62,4 @@ def command(
     if prepare:
         prepare_on(where)
         return
-    work_on(where, concurrency, drain, with_parent, ways_of(shared, blobs))
+    work_on(where, concurrency, drain, with_parent, ways_of(shared, blobs), variables)

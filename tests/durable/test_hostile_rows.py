@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from agentloom.core.loader import load_text
-from agentloom.durable.dbos.archive import ALIVE, Archive
+from agentloom.durable.dbos.archive import Archive
+from agentloom.durable.dbos.listing import ALIVE
 from agentloom.durable.dbos.orders import QUEUE, order_for
 from agentloom.durable.dbos.place import Place, place_of
 from tests.durable.crew import Workers

@@ -191,7 +191,7 @@ class Archive:
         segment = segment_id(run_id, number)
         if number > 1:
             before = segment_id(run_id, number - 1)
-            order = gone_on(order, self._patiently(segment, lambda: self._asked(before)), before)
+            order = gone_on(order, self._patiently(segment, lambda: self.asked(before)), before)
         asked = {**order.input, "asked": os.urandom(8).hex()}
         tries = count()
 
@@ -325,16 +325,17 @@ class Archive:
             )
         return INTERRUPTED
 
-    def _asked(self, segment: str) -> object:
-        """Return a segment's order as it stands in the database, which may be anything; None for an unknown one."""
+    def asked(self, segment: str) -> Mapping[str, Any]:
+        """Return a segment's order as it stands in the database, where anything may stand; nothing for one that is none or isn't there."""
         found = self.client.list_workflows(workflow_ids=[segment], load_output=False)
         given = found[0].input if found else None
         args = given.get("args") if isinstance(given, Mapping) else None
-        return args[0] if isinstance(args, list | tuple) and len(args) == 1 else None
+        order = args[0] if isinstance(args, list | tuple) and len(args) == 1 else None
+        return order if isinstance(order, Mapping) else {}
 
     def order(self, segment: str) -> Mapping[str, Any]:
         """Return what a segment was asked to do. Raises ``WorkflowError`` for one that can't be read, or isn't there."""
-        return order_of(self._asked(segment), segment)
+        return order_of(dict(self.asked(segment)), segment)
 
     def status(self, segment: str) -> WorkflowStatus:
         """Return what DBOS knows of a segment. Raises ``KeyError`` for an unknown one."""

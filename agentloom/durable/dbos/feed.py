@@ -18,9 +18,10 @@ from dbos import DBOS
 from dbos import error as dbos_error
 
 from agentloom.checkpointing.base import BaseCheckpointer, CheckpointData
-from agentloom.core.events import utc_now
+from agentloom.core.events import StepDelta, utc_now
 from agentloom.core.keeping.host import Host
 from agentloom.core.keeping.keeper import Keeper
+from agentloom.core.references import Hidden
 from agentloom.core.results import JSON
 from agentloom.durable.dbos.sessions import is_away
 from agentloom.durable.journal import VERSION, Journal
@@ -57,6 +58,8 @@ class Feed:
     def __init__(self, context: Context, on_lost: Callable[[], None] = lambda: None) -> None:
         self.broken: OSError | None = None
         self.lost = False
+        self.hidden = Hidden()
+        """What nothing of is written."""
         self._context = context
         self._on_lost = on_lost
         self._lines: list[str] = []
@@ -74,6 +77,8 @@ class Feed:
 
     def line(self, line: str, urgent: bool) -> None:
         """Take a line of the journal; one that is not ``urgent`` may wait a moment."""
+        if self.hidden:
+            line = json.dumps(self.hidden.value(json.loads(line)), ensure_ascii=False)
         with self._change:
             self._lines.append(line)
             self._put += 1
@@ -82,6 +87,10 @@ class Feed:
 
     def event(self, event: Mapping[str, JSON]) -> None:
         """Take an event."""
+        if self.hidden:
+            if event.get("event") == StepDelta.name:
+                return  # a value may be cut in two there
+            event = self.hidden.value(event)
         with self._change:
             self._events.append(event)
             self._put += 1

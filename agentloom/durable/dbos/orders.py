@@ -11,10 +11,12 @@ from agentloom.checkpointing.base import CheckpointData
 from agentloom.core.definition import definition_of, redacted_in_steps, without_secrets
 from agentloom.core.plan import up_to
 from agentloom.core.preparation import prepare
+from agentloom.core.references import put, references_in, texts_at, to_json
 from agentloom.core.results import JSON
 from agentloom.core.secrets import keys_for, redaction_for
 from agentloom.core.state import STEPS
 from agentloom.durable.journal import VERSION as JOURNAL
+from agentloom.language.paths import get
 
 RUN = "agentloom.run"
 """The name of the DBOS workflow that performs a segment."""
@@ -48,7 +50,7 @@ INPUT_VERSION = JOURNAL
 class Order(NamedTuple):
     """A segment to be performed. ``input`` is what the database gets.
 
-    ``secrets`` are the state keys that must not get there, ``written`` names the places of secrets that are written out elsewhere in the
+    ``secrets`` are the state keys that must not get there; references to variables are none, ``written`` names the places of secrets that are written out elsewhere in the
     workflow; ``document`` is the workflow with all of them.
     """
 
@@ -77,11 +79,12 @@ def next_order(data: CheckpointData, decisions: Mapping[str, str]) -> Order:
     )
 
 
-def gone_on(order: Order, before: object, segment: str) -> Order:
-    """Return an order with what stays as it was in the order ``before``, that of ``segment``: where the files are which went along with that."""
-    if not isinstance(before, Mapping):
-        return order
-    kept = {name: before[name] for name in ("shared", "files_of") if before.get(name) is not None}
+def gone_on(order: Order, before: Mapping[str, JSON], segment: str) -> Order:
+    """Return an order with what stays as it was in the order ``before``, that of ``segment``: where the files are which went along with that,
+    and the references to variables, unless the order has its own.
+    """
+    names = ("shared", "files_of", *(() if "environment" in order.input else ("environment",)))
+    kept = {name: before[name] for name in names if before.get(name) is not None}
     if before.get("files"):
         kept["files_of"] = segment
     return order._replace(input={**order.input, **kept}) if kept else order
@@ -113,9 +116,13 @@ def order_for(
         known = redacted_in_steps(definition, ())
         written = [name for name in redacted_in_steps(cleaned, ()) if name not in known] or written
     source = seed.source if seed is not None else None if document.path is None else os.path.abspath(document.path)
+    clean = put(clean, ((path, text) for path, text in texts_at(state) if not text))  # nothing is no secret
+    references = references_in(state, redaction)
+    literal = put(state, ((reference.path, get(clean, reference.path)) for reference in references))
+    asked = _input(run_id, cleaned, source, clean, until, seed, decisions, lines)
     return Order(
-        _input(run_id, cleaned, source, clean, until, seed, decisions, lines),
-        {key: value for key, value in state.items() if clean.get(key) != value},
+        {**asked, "environment": to_json(references)} if references else asked,
+        {key: value for key, value in state.items() if clean.get(key) != literal[key]},
         written,
         document,
     )

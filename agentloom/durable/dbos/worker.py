@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import Any
@@ -22,7 +22,10 @@ from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent, StepStarted
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
+from agentloom.core.preparation import prepare
+from agentloom.core.references import Hidden, put, read_references, resolve
 from agentloom.core.results import JSON
+from agentloom.core.secrets import redaction_for
 from agentloom.durable.dbos.adoption import Adoption
 from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
 from agentloom.durable.dbos.clock import Clock
@@ -39,7 +42,7 @@ from agentloom.durable.dbos.sessions import engine_of, is_away
 from agentloom.durable.dbos.turns import AllTurns
 from agentloom.durable.dbos.unpacking import document_of
 from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
-from agentloom.errors import AgentLoomError
+from agentloom.errors import AgentLoomError, WorkflowError
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.setup import stated_limits
 
@@ -97,10 +100,19 @@ class Worker:
 
     ``alone`` takes only what this process itself puts into the queue ``HERE``; otherwise it takes up to ``concurrency`` of those that
     anybody put into ``QUEUE``, and what workers left that are dead. ``equip`` is asked for each segment; ``ways`` are the folders that are
-    the same for whoever asks for runs and whoever performs them.
+    the same for whoever asks for runs and whoever performs them, ``variables`` those of the environment that runs may refer to.
     """
 
-    def __init__(self, place: Place, equip: Equip, *, alone: bool, concurrency: int = 10, ways: Ways = NO_WAYS) -> None:
+    def __init__(
+        self,
+        place: Place,
+        equip: Equip,
+        *,
+        alone: bool,
+        concurrency: int = 10,
+        ways: Ways = NO_WAYS,
+        variables: Collection[str] = (),
+    ) -> None:
         self.place = place
         self.archive: Archive
         self.own: dict[str, Order] = {}
@@ -109,6 +121,7 @@ class Worker:
         self._alone = alone
         self._concurrency = concurrency
         self._ways = ways
+        self._variables = frozenset(variables)
         self._lives: dict[str, Life] = {}
         self._ended = threading.Condition()
         self._dbos: DBOS | None = None
@@ -309,7 +322,11 @@ class Worker:
                 with self._document(segment, checked) as document:
                     output = await self._run(segment, checked, feed, document)
             except AgentLoomError as error:
-                output = refused(error)
+                output = feed.hidden.value(refused(error))
+            except Exception as error:
+                if not feed.hidden:
+                    raise
+                raise RuntimeError(feed.hidden.value(f"{type(error).__name__}: {error}")) from None
         return output
 
     def _document(self, segment: str, order: Mapping[str, Any]) -> AbstractContextManager[WorkflowDocument]:
@@ -328,6 +345,7 @@ class Worker:
     ) -> dict[str, JSON]:
         run_id = str(order["run_id"])
         own = self.own.pop(segment, None)
+        state = self._state(order, own, document, feed)
         gateway, tools = self._equip(document)
         if self._turns is not None:
             gateway.share(stated_limits(gateway, document.context.settings.providers), self._turns.of)
@@ -355,16 +373,36 @@ class Worker:
             )
             if seed is not None:
                 engine.go_on(seed, order["decisions"])
-            result = await engine.run({**order["state"], **(own.secrets if own is not None else {})})
+            result = await engine.run(state)
         finally:
             with anyio.CancelScope(shield=True):
                 await gateway.close()
-        return {
+        output: dict[str, JSON] = {
             "version": INPUT_VERSION,
             "status": result.status,
             "result": result_to_wire(result),
             "checkpoint": None if kept.data is None else kept.data.to_dict(),
         }
+        return feed.hidden.value(output) if feed.hidden else output
+
+    def _state(
+        self, order: Mapping[str, Any], own: Order | None, document: WorkflowDocument, feed: Feed
+    ) -> dict[str, JSON]:
+        """Return the state that a segment begins with, secrets included, and see to it that those by reference are written nowhere.
+
+        Raises ``WorkflowError`` for a reference that this worker doesn't follow.
+        """
+        state = {**order["state"], **(own.secrets if own is not None else {})}
+        references = read_references(order.get("environment") or [])
+        if not references:
+            return state
+        redaction = redaction_for(prepare(document), os.environ)
+        for reference in references:
+            if not redaction.names(reference.path):
+                raise WorkflowError(f"`{reference.place}` isn't marked secret, so no variable may stand there")
+        values = resolve(references, os.environ, lambda name: own is not None or name in self._variables)
+        feed.hidden = Hidden(values)
+        return put(state, ((reference.path, value) for reference, value in zip(references, values, strict=True)))
 
     async def _written(self, segment: str) -> list[str]:
         """Return what earlier lives of a segment wrote down. A database that is away just now is waited for."""
