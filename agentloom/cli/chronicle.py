@@ -68,11 +68,12 @@ class Chronicle:
     def end(self, run_id: str, result: WorkflowResult | None) -> None:
         """Write the record. Without a result, the run was cancelled."""
         try:
-            self._history.save(self._record(run_id, result))
+            self._history.save(self.record(run_id, result))
         except OSError as error:
             log.warning("The run can't be kept in '%s': %s", self._history.folder, in_plain_words(error))
 
-    def _record(self, run_id: str, result: WorkflowResult | None) -> RunRecord:
+    def record(self, run_id: str, result: WorkflowResult | None) -> RunRecord:
+        """Return the record of the run as it ended; without a result, it was cancelled."""
         earlier = self._history.read(run_id) if self._resumed else None
         lived = [step for path, step in self._steps.items() if "." not in path]
         cost, tokens = _sum(lived, "cost_usd"), int(_sum(lived, "tokens"))

@@ -17,7 +17,6 @@ from anyio.abc import TaskGroup
 
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.checkpointing.base import CheckpointData
-from agentloom.checkpointing.history import History
 from agentloom.cli import collect_garbage
 from agentloom.cli.chronicle import Chronicle
 from agentloom.cli.logs import logging_to_stderr
@@ -27,7 +26,6 @@ from agentloom.cli.stores import LATEST
 from agentloom.cli.worlds import World, tools_of
 from agentloom.core.engine import new_run_id
 from agentloom.core.keeping.runs import RUNNING, redacted_among
-from agentloom.core.keeping.showing import ShownRun, shown
 from agentloom.core.keeping.waiting import Decisions, environment_of_runs
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
@@ -202,32 +200,6 @@ def decisions_on(
     """Open a place for decisions; see ``in_database``. Raises ``WorkflowError`` for a database that can't be used."""
     with Archive(place, migrate=place.file is not None, patience_s=PATIENCE_OF_A_DECISION_S) as archive:
         yield in_database(archive, environment_of_runs, concurrency, drain_s)
-
-
-def checkpoint_on(place: Place, word: str) -> CheckpointData:
-    """Return what a resume of a run goes on from."""
-    with Archive(place) as archive:
-        return found_run(archive, word).data
-
-
-def shown_on(place: Place, word: str, history: History) -> ShownRun:
-    """Return a run with all that is known of it."""
-    with Archive(place) as archive:
-        found = found_run(archive, word)
-        data = found.data
-        inside = recorded_of(found.lines or archive.lines(found.segment))
-        results = dict(data.step_results)
-        if inside is not None:
-            results.update({path: result for path, result in inside.outcomes.items() if "." in path})
-        return shown(
-            data.run_id,
-            data,
-            {**results, **data.inside},
-            recorded_of(found.lines),
-            history.read(data.run_id),
-            None,
-            history,
-        )
 
 
 def found_run(archive: Archive, word: str) -> Found:

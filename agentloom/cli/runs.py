@@ -118,14 +118,14 @@ def show(
         if where is None:
             print_json(find_run(checkpointer_of(checkpoint_dir or above_dir), run_id).to_dict())
             return
-        from agentloom.cli.durable import checkpoint_on
+        from agentloom.cli.listings import checkpoint_on
 
         print_json(checkpoint_on(where, run_id).to_dict())
         return
     if where is None:
         run = shown_run(checkpointer_of(checkpoint_dir or above_dir), history, run_id)
     else:
-        from agentloom.cli.durable import shown_on
+        from agentloom.cli.listings import shown_on
 
         run = shown_on(where, run_id, history)
     look = look_of(sys.stdout, color)

@@ -136,6 +136,28 @@ def test_the_history_of_a_database(call: Call, sqlite: str, tmp_path: Path) -> N
     assert [line.split()[1] for line in table[1:]] == ["c", "a"]
 
 
+def test_one_run_is_shown_as_one_in_files(call: Call, sqlite: str) -> None:
+    """Also to a terminal that didn't follow it: when each step began, how long all of it took, what asked whom."""
+    triage = str(ROOT / "examples" / "support-triage.loom.yaml")
+    call("run", triage, "--run-id", "x", "--checkpoint")
+    here = json.loads(call("runs", "show", "x", "--json").out)
+    call("run", triage, "--run-id", "x", "--on", sqlite)
+    there = json.loads(call("runs", "show", "x", "--json", "--on", sqlite, AGENTLOOM_RUNS_DIR="elsewhere").out)
+    clocks = ("started_at", "updated_at", "duration_ms", "checkpoint", "history")
+
+    def timeless(run: dict[str, Any]) -> dict[str, Any]:
+        steps = [{key: value for key, value in step.items() if key not in clocks} for step in run["steps"]]
+        return {**{key: value for key, value in run.items() if key not in clocks}, "steps": steps}
+
+    assert timeless(there) == timeless(here)
+    assert there["duration_ms"] > 0
+    times = [step["started_at"] for step in there["steps"] if step["status"] == "success"]
+    assert there["started_at"] <= min(times)
+    assert max(times) <= there["updated_at"]
+    assert (there["checkpoint"], there["history"]) == (None, None)
+    assert json.loads(call("runs", "show", "x", "--checkpoint", "--on", sqlite).out)["status"] == "success"
+
+
 def test_old_runs_of_a_file_are_deleted_whole(call: Call, sqlite: str, tmp_path: Path) -> None:
     """With all their segments; what waits at a gate or for a worker stays unless it is meant, and what is young."""
     write(tmp_path)

@@ -348,6 +348,14 @@ class Archive:
         """Return the lines of its journal that a segment has written so far."""
         return [line for value in self._written(segment) for line in value.get("lines", ())]
 
+    def events(self, segment: str) -> Iterator[RunEvent]:
+        """Yield the events that a segment has written so far."""
+        for value in self._written(segment):
+            for data in value.get("events", ()):
+                event = event_from_wire(data, run_of(segment)[0])
+                if event is not None:
+                    yield event
+
     def _written(self, segment: str) -> Iterator[Mapping[str, Any]]:
         try:
             yield from filter(Once(), self.client.read_stream(segment, STREAM, timeout_seconds=0))
