@@ -18,7 +18,7 @@ NODE := tests/schema/node/node_modules
 EXTENSION := editors/vscode
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-scale lint types pytest dogfood wheel extension update walk postgres editors screenshots bench bench-rules bench-lsp bench-newcomer bench-vscode setup format clean
+.PHONY: help demo test test-scale lint types pytest dogfood wheel extension update walk postgres editors screenshots bench bench-rules bench-lsp bench-scale bench-newcomer bench-vscode setup format clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ bench: $(VENV)/.runtime ## measure, beside agentloom 0.4.0 from PyPI
 
 bench-rules: $(VENV)/.dev ## measure how the time of each rule grows from 500 to 2,000 steps
 	$(BIN)/python benchmarks/rules.py
+
+bench-scale: $(VENV)/.dev postgres ## measure runs in a database, beside a file, into docs/scale.md (SOAK=10000: the long run)
+	$(BIN)/python benchmarks/scale.py
 
 bench-lsp: $(VENV)/.runtime $(NODE)/.package-lock.json ## measure the language server beside yaml-language-server, into docs/benchmarks.md
 	$(BIN)/python benchmarks/lsp.py

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 TOOLS = """
 import os
+import anyio
 from agentloom.tools.base import tool
 from agentloom.tools.http_request import HttpRequest
 
@@ -26,6 +27,16 @@ async def post(step: str) -> str:
 
 @tool("nothing", "Does nothing.")
 async def nothing() -> str:
+    return "done"
+
+@tool("wait", "Waits.")
+async def wait() -> str:
+    await anyio.sleep(float(os.environ["WORK_SECONDS"]))
+    return "done"
+
+@tool("short", "Waits for 20 ms.")
+async def short() -> str:
+    await anyio.sleep(0.02)
     return "done"
 """
 
@@ -118,7 +129,7 @@ class Receiver:
 def build(folder: Path, layers: int, wide: int, tool: str = "post") -> Path:
     """Write a project into a folder and return its workflow: ``layers`` of steps, each of which waits for all of those before.
 
-    A step `post` asks for an effect named `RUN/STEP`, where the run is the state's `name`; a step `nothing` does nothing.
+    A step `post` asks for an effect named `RUN/STEP`, where the run is the state's `name`; the others do nothing, or wait.
     """
     (folder / "effects.py").write_text(TOOLS, encoding="utf-8")
     (folder / "agentloom.toml").write_text('tools = ["effects"]\n', encoding="utf-8")
