@@ -298,6 +298,12 @@ function acts.gate()
   report.said = wait('the message', function() return vim.fn.execute('messages'):match('[^\n]*waits at[^\n]*') end)
   vim.lsp.codelens.refresh()
   report['lenses at the gate'] = until_lens(3, '✓')
+  run_lens('✓ Approve')
+  report['lenses when done'] = wait('the last lens to go', function()
+    vim.lsp.codelens.refresh()
+    local found = lenses('name: tickets')
+    return #found == 2 and found
+  end)
 end
 
 coroutine.wrap(function()

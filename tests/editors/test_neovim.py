@@ -5,6 +5,7 @@ One of today with `vim.lsp.config`, and Debian's 0.7 with `vim.lsp.start_client`
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -167,9 +168,13 @@ def test_a_slow_run_is_cancelled_and_resumed(runs: dict[str, Any]) -> None:
 
 
 def test_an_older_one_runs_by_lenses_too(old_neovim: Path, search_path: str, tmp_path: Path) -> None:
-    """They are asked for by hand; the message tells where the run waits, and the lens to approve is there."""
+    """They are asked for by hand; the message tells where the run waits, and the lens that approves lets it go on to its end."""
     *_, setup = snippets("Neovim", "lua")
     shown = neovim(old_neovim, setup, ("gate",), tmp_path, search_path, RUNS)
     assert shown["lenses"] == ["▶ Run", "▶ Run with mock"]
     assert "`tickets` waits at `ask`" in shown["said"]
     assert [title.split()[1] for title in shown["lenses at the gate"][2:]] == ["Approve", "Reject"]
+    assert shown["lenses when done"] == ["▶ Run", "▶ Run with mock"]
+    (kept,) = (tmp_path / "work" / ".agentloom" / "checkpoints").glob("*.json")
+    run = json.loads(kept.read_text(encoding="utf-8"))
+    assert (run["status"], run["step_results"]["ask"]["output"]) == ("success", "approved")

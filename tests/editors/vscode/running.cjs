@@ -147,6 +147,18 @@ scenario({ files, environment: { OPENAI_API_KEY: '' }, size: { width: 1400, heig
     assert.equal(await rows('', 'running').count(), 0);
   });
 
+  await act('the view of runs resumes the cancelled one, and approves it', async () => {
+    const row = (words) => page.locator('.pane-body .monaco-list-row').filter({ hasText: 'publish' }).filter({ hasText: words });
+    editor.write('recordings/publish.json', recording(60));
+    await row('cancelled').hover();
+    await row('cancelled').locator('.action-label[aria-label^="Resume"]').click();
+    await row('waits at ok').waitFor();
+    assert.equal(await row('cancelled').count(), 0); // it is the same run that goes on
+    await row('waits at ok').hover();
+    await row('waits at ok').locator('.action-label[aria-label^="Approve"]').click();
+    await row('success').nth(2).waitFor();
+  });
+
   await act('a missing key is named, and the mock offered', async () => {
     await editor.open('real.loom.yaml');
     await lens(/^▶ Run$/).click();
