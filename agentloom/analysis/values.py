@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agentloom.analysis.document import Step, WorkflowDocument
 from agentloom.similar import closest
 
-MOST_SUGGESTIONS = 200_000
+MOST_SUGGESTIONS = 50_000
 """Comparisons made for one document's suggestions; past that, messages come without a did-you-mean."""
 
 
@@ -57,9 +57,14 @@ def undefined(kind: str, name: str, near: str | None, otherwise: str) -> str:
 
 def suggest(document: WorkflowDocument, kind: str, word: str, step: Step | None = None) -> str | None:
     """Return the valid name nearest to ``word``. In files so broken that this would take long: None."""
+    return nearest(document, word, lambda: valid_values(document, kind, step))
+
+
+def nearest(document: WorkflowDocument, word: str, names: Callable[[], Iterable[str]]) -> str | None:
+    """Return the one of some names that is nearest to ``word``. In files so broken that this would take long: None."""
     spent: dict[str, int] = document.__dict__.setdefault("_suggestions", {"spent": 0})
     if spent["spent"] > MOST_SUGGESTIONS:
         return None
-    names = list(valid_values(document, kind, step))
-    spent["spent"] += len(names)
-    return closest(word, names) if spent["spent"] <= MOST_SUGGESTIONS else None
+    known = list(names())
+    spent["spent"] += len(known)
+    return closest(word, known) if spent["spent"] <= MOST_SUGGESTIONS else None

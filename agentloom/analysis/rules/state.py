@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from agentloom.analysis import edits
 from agentloom.analysis.dataflow import Flow, Reach, Read
@@ -12,6 +12,7 @@ from agentloom.analysis.rules.reading import Doubtful, doubtful, files_below, li
 from agentloom.analysis.rules.spaced import spaced
 from agentloom.analysis.rules.twice import conversations_twice, state_twice
 from agentloom.analysis.rules.waiting import wait_for
+from agentloom.analysis.values import nearest
 from agentloom.diagnostics import Edit, Finding, Fix, Related, Severity
 from agentloom.language.paths import Part, format_path, get, is_name
 from agentloom.language.rendering import kind_of
@@ -407,7 +408,7 @@ def _no_result(one: Doubtful) -> Finding | None:
                 spans[-1].shift(one.read.base),
                 f"the workflow of `{name}` doesn't give back `{below}`; correct the name",
             )
-        return _wrong_name(one, 2, ("output", "status"), f"a result has `output` and `status`, no `{one.parts[2]}`")
+        return _wrong_name(one, 2, lambda: ("output", "status"), f"a result has `output` and `status`, no `{one.parts[2]}`")
     outer = one.flow.outer
     if outer is not None and name in outer.flow.document.by_id:
         message = f"`{name}` is a step of the workflow above, whose results aren't seen here; hand it over with `input`"
@@ -415,15 +416,13 @@ def _no_result(one: Doubtful) -> Finding | None:
     if one.flow.broken:
         return None  # the step may be there, in what can't be read
     return _wrong_name(
-        one, 1, [other for other in by_id if other != one.step.id], f"step `{name}` is not defined, {none}"
+        one, 1, lambda: (other for other in by_id if other != one.step.id), f"step `{name}` is not defined, {none}"
     )
 
 
-def _wrong_name(one: Doubtful, at: int, known: Iterable[str], message: str) -> Finding:
-    from agentloom.similar import closest
-
+def _wrong_name(one: Doubtful, at: int, known: Callable[[], Iterable[str]], message: str) -> Finding:
     place = one.read.occurrence
-    near = closest(str(one.parts[at]), known)
+    near = nearest(one.flow.document, str(one.parts[at]), known)
     fixes: tuple[Fix, ...] = ()
     if near is not None:
         edit = edits.replace_inside(place.node, *place.parts_inside[at], near)
