@@ -408,7 +408,9 @@ def _no_result(one: Doubtful) -> Finding | None:
                 spans[-1].shift(one.read.base),
                 f"the workflow of `{name}` doesn't give back `{below}`; correct the name",
             )
-        return _wrong_name(one, 2, lambda: ("output", "status"), f"a result has `output` and `status`, no `{one.parts[2]}`")
+        return _wrong_name(
+            one, 2, lambda: ("output", "status"), f"a result has `output` and `status`, no `{one.parts[2]}`"
+        )
     outer = one.flow.outer
     if outer is not None and name in outer.flow.document.by_id:
         message = f"`{name}` is a step of the workflow above, whose results aren't seen here; hand it over with `input`"
