@@ -18,7 +18,7 @@ from agentloom.durable.dbos.place import place_of
 from tests.durable.crew import Workers
 from tests.durable.workshop import build, effects
 
-NEWER = str(Path(__file__).with_name("newer.py"))
+NEWER = str(Path(__file__).resolve().parents[1] / "durable" / "newer.py")
 NEXT = "agentloom-journal-{}".format(int(VERSION.rpartition("-")[2]) + 1)
 GATE = """\
 name: gated
