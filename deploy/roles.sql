@@ -23,12 +23,12 @@ $$;
 
 GRANT USAGE ON SCHEMA agentloom TO loom_worker, loom_client, loom_reader;
 
--- `agentloom worker`, `callback-server` and `runs prune`: rows, and no tables.
+-- `agentloom worker` and `runs prune`: rows, and no tables.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA agentloom TO loom_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA agentloom TO loom_worker;
 REVOKE INSERT, UPDATE, DELETE ON agentloom.dbos_migrations FROM loom_worker;
 
--- `run`, `resume`, `cancel`: ask for a segment of a run, and call one off. What happened in a run it can read, and not change.
+-- `run`, `resume`, `cancel`, `callback-server`: ask for a segment of a run, and call one off. What happened in a run it can read, and not change.
 GRANT SELECT ON ALL TABLES IN SCHEMA agentloom TO loom_client;
 GRANT INSERT, UPDATE ON agentloom.workflow_status TO loom_client;
 GRANT INSERT ON agentloom.workflow_input TO loom_client;
