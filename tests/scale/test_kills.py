@@ -10,6 +10,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from agentloom.core.loader import load_workflow
 from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.orders import QUEUE, order_for
@@ -25,6 +27,7 @@ EARLY = 0.05
 LAYERS, WIDE = 10, 5
 
 
+@pytest.mark.timeout(1800)
 def test_nothing_is_lost_over_hundreds_of_kills(tmp_path: Path, workers: Workers) -> None:
     """Every run ends well, no step comes again after its outcome was written down, and each has one effect at the receiver."""
     document = load_workflow(build(tmp_path, LAYERS, WIDE))
