@@ -29,6 +29,8 @@ def local_path(document: WorkflowDocument) -> Iterator[Finding]:
     Give a folder that is the same on all machines, with `--shared DIR` to `run` and `worker` or as `shared` in the settings: relative paths
     start there.
     """
+    if not document.context.settings.remote:
+        return
     shared = document.context.settings.shared
     for step in document.steps:
         yield from _called(step, shared) if step.type == "tool" else ()
