@@ -32,6 +32,7 @@ REVOKE INSERT, UPDATE, DELETE ON agentloom.dbos_migrations FROM loom_worker;
 GRANT SELECT ON ALL TABLES IN SCHEMA agentloom TO loom_client;
 GRANT INSERT, UPDATE ON agentloom.workflow_status TO loom_client;
 GRANT INSERT ON agentloom.workflow_input TO loom_client;
+GRANT INSERT ON agentloom.needs TO loom_client;
 
 -- `runs`, `runs show`, `history`.
 GRANT SELECT ON ALL TABLES IN SCHEMA agentloom TO loom_reader;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from agentloom.cli.logs import logging_to_stderr
 from agentloom.cli.running import Output, Told, leave
 from agentloom.cli.signals import heed_signals, stop_signals, tell_manager, terminable
 from agentloom.cli.stores import LATEST
-from agentloom.cli.worlds import World, tools_of
+from agentloom.cli.worlds import World, lacking, tools_of
 from agentloom.core.engine import new_run_id
 from agentloom.core.keeping.runs import RUNNING, redacted_among
 from agentloom.core.keeping.waiting import Decisions, environment_of_runs
@@ -31,13 +33,14 @@ from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
 from agentloom.core.references import put, read_references
 from agentloom.core.results import WorkflowResult
-from agentloom.durable.dbos.archive import Archive, Found
+from agentloom.durable.dbos.archive import QUEUED, Archive, Found
 from agentloom.durable.dbos.decisions import PATIENCE_S as PATIENCE_OF_A_DECISION_S
 from agentloom.durable.dbos.decisions import in_database
 from agentloom.durable.dbos.feed import recorded_of
 from agentloom.durable.dbos.orders import HERE, QUEUE, Order, order_for, run_of, segment_id
 from agentloom.durable.dbos.packing import NO_WAYS, Ways, packed
 from agentloom.durable.dbos.place import Busy, Place
+from agentloom.durable.dbos.staff import why_it_waits
 from agentloom.durable.dbos.unpacking import kept_document
 from agentloom.durable.dbos.worker import Worker
 from agentloom.durable.journal import RunIsBusy
@@ -49,6 +52,11 @@ PATIENCE_S = 2.0
 """How long a second Ctrl-C may take to cancel a run, in seconds."""
 
 INTERRUPTED = 130
+
+WAITS_S = 2.0
+"""How often to look why a run waits, in seconds."""
+
+log = logging.getLogger(__name__)
 
 
 def equip(document: WorkflowDocument) -> tuple[ProviderGateway, Tools | None]:
@@ -151,7 +159,7 @@ def resume_on(
     with terminable(), desk_of(place) as desk:
         found = found_run(desk.archive, word)
         data = found.data
-        if data.status == RUNNING:
+        if data.status in (RUNNING, QUEUED):
             raise RunIsBusy(f"run `{data.run_id}` is under way; `agentloom cancel {data.run_id}` stops it")
         if decision is not None and (data.status != "paused" or data.paused_step_id is None):
             option = "--approve" if decision == "approved" else "--reject"
@@ -241,7 +249,15 @@ def work_on(
     """
     with terminable(), logging_to_stderr():
         os.environ.pop("AGENTLOOM_ON", None)  # its password is nothing for tools, which inherit the environment
-        worker = Worker(place, equip, alone=False, concurrency=concurrency, ways=ways, variables=variables)
+        worker = Worker(
+            place,
+            equip,
+            alone=False,
+            concurrency=concurrency,
+            ways=ways,
+            variables=variables,
+            lacking=partial(lacking, folder=Path(), shared=ways.shared),
+        )
         worker.start()
         collect_garbage()
         with suppress(KeyboardInterrupt):  # who reads that it is ready may stop it at once
@@ -298,6 +314,21 @@ def _followed(desk: Desk, segment: str, output: Output, chronicle: Chronicle | N
         return ended.result
 
 
+async def _tell_why_it_waits(archive: Archive, segment: str) -> None:
+    """Tell, as long as nobody performs a segment, when no worker that lives can."""
+    told: str | None = None
+    while True:
+        await anyio.sleep(WAITS_S)
+        try:
+            why = await anyio.to_thread.run_sync(why_it_waits, archive, segment)
+        except Exception as error:  # who follows the run tells that the database is away
+            log.debug("Why a run waits can't be found out", exc_info=error)
+            continue
+        if why is not None and why != told:
+            log.warning("run `%s` waits: %s", run_of(segment)[0], why)
+        told = why
+
+
 async def _follow(desk: Desk, segment: str, told: Told) -> bool:
     """Hand the events of a segment on until it ends; tell whether a signal ended that."""
     signalled = 0
@@ -331,6 +362,8 @@ async def _follow(desk: Desk, segment: str, told: Told) -> bool:
                 soon.start()
 
         await group.start(heed)
+        if desk.worker is None:
+            group.start_soon(_tell_why_it_waits, desk.archive, segment)
         async for event in desk.archive.follow(segment):
             await told.event(event)
         group.cancel_scope.cancel()

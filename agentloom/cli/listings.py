@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,12 +15,13 @@ from agentloom.cli.durable import found_run
 from agentloom.core.keeping import INTERRUPTED
 from agentloom.core.keeping.showing import ShownRun, shown
 from agentloom.core.loader import load_data
-from agentloom.durable.dbos.archive import Archive, Found
+from agentloom.durable.dbos.archive import QUEUED, Archive, Found
 from agentloom.durable.dbos.feed import recorded_of
 from agentloom.durable.dbos.listing import Row
 from agentloom.durable.dbos.orders import run_of, segment_id
 from agentloom.durable.dbos.place import Place
 from agentloom.durable.dbos.pruning import give_back, pruned
+from agentloom.durable.dbos.staff import why_it_waits
 from agentloom.errors import AgentLoomError
 
 EVERY = Choice()
@@ -55,6 +57,8 @@ def shown_on(place: Place, word: str, history: History) -> ShownRun:
     with Archive(place) as archive:
         found = found_run(archive, word)
         data = found.data
+        if data.status == QUEUED and (why := why_it_waits(archive, found.segment)) is not None:
+            print(f"warning: run `{data.run_id}` waits: {why}", file=sys.stderr)
         inside = recorded_of(found.lines or archive.lines(found.segment))
         results = dict(data.step_results)
         if inside is not None:

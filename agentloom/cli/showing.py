@@ -19,7 +19,7 @@ from agentloom.similar import closest
 MOST_LINES = 30
 """Lines of a prompt that are shown; ``--json`` has the whole of it."""
 
-_GOING_ON = {"running": "[...]", "interrupted": "[CUT]", "cancelled": "[CUT]", "unknown": "[?]"}
+_GOING_ON = {"queued": "[...]", "running": "[...]", "interrupted": "[CUT]", "cancelled": "[CUT]", "unknown": "[?]"}
 
 
 def shown_run(store: FileCheckpointer, history: History, word: str) -> ShownRun:

@@ -6,14 +6,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from agentloom.analysis.rules.registry import RULE_BY_CODE
 from agentloom.cli.cells import visible
 from agentloom.cli.check import NONE, Counts, Order, Outcome, check_all
 from agentloom.cli.collect import STDIN, collect
-from agentloom.cli.console import BOLD, GREEN, RED, YELLOW, ColorChoice, look_of
+from agentloom.cli.console import BOLD, GREEN, RED, YELLOW, ColorChoice, Look, look_of
 from agentloom.cli.options import COLOR, ON, SHARED, STDIN_FILENAME, elsewhere, place
 from agentloom.cli.repair import Repair
 from agentloom.cli.reports import FORMATS, Data, Gathered, at_once, in_the_end
@@ -21,6 +24,9 @@ from agentloom.cli.selection import parse_codes
 from agentloom.cli.tables import count, in_words
 from agentloom.diagnostics import SEVERITY_BY_WORD
 from agentloom.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentloom.durable.dbos.place import Place
 
 CLEAN, FINDINGS, UNUSABLE, NOTHING = 0, 1, 2, 3
 
@@ -56,7 +62,9 @@ CLEAN, FINDINGS, UNUSABLE, NOTHING = 0, 1, 2, 3
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @STDIN_FILENAME
 @COLOR
+@click.pass_context
 def command(
+    context: click.Context,
     files: tuple[str, ...],
     format_: str,
     fix: bool,
@@ -76,7 +84,8 @@ def command(
     """Check workflow and agent files without running them. With --on, check them for workers on other machines.
 
     FILE is a file (checked whatever it looks like), a folder (its workflows and agent files, hidden folders and node_modules left
-    out), a glob pattern in quotes, or `-` for standard input. A valid file given alone is described: its steps, layers and plan.
+    out), a glob pattern in quotes, or `-` for standard input. A valid file given alone is described: its steps, layers and plan; with
+    --on also which providers and tools its runs need, and how many of the workers there have them.
 
     Exit codes: 0 no findings that count; 1 errors, or warnings with --strict, or changes with --diff; 2 wrong usage, or a file that
     can't be read; 3 no workflow or agent file in what was named.
@@ -125,6 +134,11 @@ def command(
         if not (strict and tally.counts[1]):
             for line in tally.card:
                 print(line)
+        has_plan = "  plan" in tally.card  # a workflow, and one that can be run
+        # AGENTLOOM_ON alone isn't enough: a check on every save asks no database.
+        is_asked = context.get_parameter_source("on") is ParameterSource.COMMANDLINE
+        if where is not None and is_asked and has_plan and files != (STDIN,):
+            _print_needed(where, files[0], order.look)
     if not tally.names and not problems.said:
         print(f"no workflow or agent file in {', '.join(files)}", file=sys.stderr)
         raise click.exceptions.Exit(NOTHING)
@@ -225,6 +239,14 @@ def _print_end(tally: _Tally, order: Order, statistics: bool) -> None:
     if tally.fixable and order.repair is None:
         more = f" ({tally.curable} with `--unsafe-fixes`)" if tally.curable > tally.fixable else ""
         print(f"{look.paint('fix:', GREEN)} `--fix` cures {tally.fixable} of them{more}; `--diff` shows how")
+
+
+def _print_needed(where: Place, file: str, look: Look) -> None:
+    """Say what a workflow needs of the workers of a place."""
+    from agentloom.cli.needed import needed
+
+    for line in needed(where, Path(file), look):
+        print(line)
 
 
 def _statistics(codes: Counter[str]) -> Iterable[str]:

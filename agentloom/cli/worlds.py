@@ -8,12 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.settings import Settings, find_settings
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.gateways import gateway_of
-from agentloom.errors import WorkflowError
+from agentloom.core.needs import Needs, fingerprint
+from agentloom.errors import AgentLoomError, WorkflowError
 from agentloom.providers.gateway import ProviderGateway
 from agentloom.providers.recording import Recording, load_recording
+from agentloom.providers.setup import missing_for
 from agentloom.tools.builtin import register_builtins
+from agentloom.tools.catalogue import BUILTIN_TOOLS
+from agentloom.tools.info import ToolInfo
 from agentloom.tools.registry import ToolRegistry, register_module
 
 
@@ -112,11 +117,46 @@ def tools_of(document: WorkflowDocument) -> ToolRegistry | None:
 
     The settings name the modules; they are looked for beside the settings first.
     """
-    settings = document.context.settings
+    return _tools(document.context.settings, None if document.path is None else document.path.parent)
+
+
+def lacking(needs: Needs, folder: Path, shared: Path | None = None) -> list[str]:
+    """Return what this machine lacks to perform a run, in a few words each; nothing when it can.
+
+    ``folder`` is where settings are looked for, ``shared`` the folder that is the same on all machines.
+    """
+    if needs.shared is not None:
+        if shared is None:
+            return []  # the run says so, and ends
+        folder = shared / needs.shared
+    settings = find_settings(folder.absolute() / "x")
+    lacks: list[str] = []
+    for name in needs.providers:
+        try:
+            missing = missing_for(name, os.environ, settings.providers)
+        except AgentLoomError as error:
+            missing = str(error)
+        if missing:
+            lacks.append(f"provider `{name}` ({missing})")
+    infos: dict[str, ToolInfo] = dict(BUILTIN_TOOLS)
+    if not needs.tools.keys() <= infos.keys():
+        try:
+            infos.update((info.name, info) for info in (_tools(settings, folder) or ToolRegistry()).list())
+        except AgentLoomError as error:
+            return [*lacks, str(error)]
+    for name, wanted in needs.tools.items():
+        if name not in infos:
+            lacks.append(f"tool `{name}`")
+        elif wanted and fingerprint(infos[name]) != wanted:
+            lacks.append(f"tool `{name}` (it takes other arguments there)")
+    return lacks
+
+
+def _tools(settings: Settings, folder: Path | None) -> ToolRegistry | None:
     if not settings.tools:
         return None
     registry = ToolRegistry()
-    register_builtins(registry, folder=None if document.path is None else document.path.parent)
+    register_builtins(registry, folder=folder)
     if settings.folder is not None:
         sys.path.insert(0, str(settings.folder))
     for module in settings.tools:

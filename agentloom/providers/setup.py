@@ -175,16 +175,8 @@ def _register(
 ) -> None:
     spec = plan.spec
     key = _key(plan.key_env, environ)
-    url_env = spec.url_env if spec.name == plan.name else None
-    url, url_name = plan.base_url, f"providers.{plan.name}.base_url"
-    if url is None and url_env is not None:
-        url, url_name = environ.get(url_env, "").strip() or None, url_env
-    missing = ""
-    if (spec.key_needed or (plan.key_env and plan.key_env != spec.key_env)) and key is None:
-        missing = f"set {plan.key_env} to use `{plan.name}`"
-    elif url is None and spec.default_url is None:
-        missing = f"set {url_env} to use `{plan.name}`"
-    if missing:
+    url, url_name = _address(plan, environ)
+    if missing := _missing(plan, key, url):
         gateway.mark_absent(Absent(plan.name, missing, spec.serves, chosen or spec.match != "any"))
         return
     address = base_url(url or spec.default_url or "", url_name, spec.bare_path)
@@ -198,6 +190,39 @@ def _register(
         plan.stated.tokens or TOKENS_A_MINUTE,
         max_concurrent=plan.stated.concurrent,
     )
+
+
+def _address(plan: _Plan, environ: Mapping[str, str]) -> tuple[str | None, str]:
+    """Return the address that is given for a provider, and the name of the setting or variable that it comes from."""
+    url_env = plan.spec.url_env if plan.spec.name == plan.name else None
+    if plan.base_url is None and url_env is not None:
+        return environ.get(url_env, "").strip() or None, url_env
+    return plan.base_url, f"providers.{plan.name}.base_url"
+
+
+def _missing(plan: _Plan, key: Secret | None, url: str | None) -> str:
+    """Return what is to be set before a provider can be asked; nothing when all is there."""
+    spec = plan.spec
+    if (spec.key_needed or (plan.key_env and plan.key_env != spec.key_env)) and key is None:
+        return f"set {plan.key_env} to use `{plan.name}`"
+    if url is None and spec.default_url is None:
+        return f"set {spec.url_env if spec.name == plan.name else None} to use `{plan.name}`"
+    return ""
+
+
+def missing_for(
+    name: str, environ: Mapping[str, str], settings_providers: Mapping[str, Mapping[str, Any]] | None = None
+) -> str:
+    """Return what is to be set before a provider can be asked in a run that chose it; nothing when all is there.
+
+    Raises ``UsageError`` for settings and variables that can't be used.
+    """
+    settings = settings_providers or {}
+    plans = _plans_from_settings(name, settings) if settings else _plans_from_environ(name, environ)
+    for plan in plans:
+        if plan.name == name:
+            return _missing(plan, _key(plan.key_env, environ), _address(plan, environ)[0])
+    return f"add `providers.{name}` to the settings"
 
 
 def _build(plan: _Plan, address: str, key: Secret | None, prices: PriceTable) -> Provider:

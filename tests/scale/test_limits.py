@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -95,3 +96,66 @@ def test_cancelled_runs_stop_calling(tmp_path: Path, workers: Workers) -> None:
             while slow.now():
                 PAUSE.wait(0.05)
             assert time.monotonic() - cancelled < 18
+
+
+LINGERING = """
+import os
+import anyio
+from agentloom.tools.base import tool
+
+def note(word):
+    handle = os.open(os.environ["EFFECTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(handle, f"{word}\\n".encode())
+    os.close(handle)
+
+@tool("linger", "Takes its time, and more of it when it is stopped.")
+async def linger(step: str) -> str:
+    note(f"began {step}")
+    try:
+        await anyio.sleep(600)
+    finally:
+        note(f"stops {step}")
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(600)
+    return step
+"""
+
+
+def test_nothing_starts_after_a_budget_stop_and_a_kill(tmp_path: Path, workers: Workers) -> None:
+    """A child spends the money of all, and its siblings are being stopped when the worker is killed: the next one starts nothing."""
+    (tmp_path / "lingering.py").write_text(LINGERING, encoding="utf-8")
+    (tmp_path / "prices.yaml").write_text("m: {input: 1.0, output: 1.0}\n", encoding="utf-8")
+    workers.environment |= {"BOX_KEY": KEY, "AGENTLOOM_PRICING_FILE": str(tmp_path / "prices.yaml")}
+    with WireServer("slow") as box:
+        file = project(tmp_path, box.url, 1)
+        settings = tmp_path / "agentloom.toml"
+        settings.write_text('tools = ["lingering"]\n' + settings.read_text(encoding="utf-8"), encoding="utf-8")
+        lingers = [
+            {"id": name, "type": "tool", "tool_name": "linger", "tool_args": {"step": name}} for name in ("x", "y")
+        ]
+        spends = [
+            {"id": "wait", "type": "llm_call", "prompt": "Say something."},
+            {"id": "more", "type": "llm_call", "prompt": "Say more.", "depends_on": ["wait"]},
+        ]
+        children = [
+            {"id": name, "type": "subworkflow", "workflow_inline": {"name": name, "steps": inside}}
+            for name, inside in (("one", lingers), ("two", lingers), ("money", spends))
+        ]
+        last = {"id": "last", "type": "llm_call", "prompt": "Sum up.", "depends_on": ["one", "two", "money"]}
+        config = {"provider": "box", "model": "m", "budget_usd": 0.000001}
+        file.write_text(json.dumps({"name": "spends", "config": config, "steps": [*children, last]}), encoding="utf-8")
+        workers.begin(1)
+        with closing(Archive(place_of(workers.url))) as archive:
+            segment = archive.put(order_for(load_workflow(file), {}, "b"), 1, QUEUE)
+            for word in ("began", "stops"):
+                while not workers.effects.exists() or workers.effects.read_text().count(word) < 4:
+                    PAUSE.wait(0.05)
+                box.wait_for(1)
+                box.let_go()
+            assert archive.status(segment).status == "PENDING"
+            workers.running[0].kill()
+            workers.begin(1)
+            (result,) = results(archive, [segment])
+        assert result.status == "budget_exceeded"
+        assert workers.effects.read_text().count("began") == 4
+        assert len(box.requests) == 1

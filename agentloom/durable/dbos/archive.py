@@ -20,10 +20,12 @@ from sqlalchemy.exc import DBAPIError
 from agentloom.checkpointing.base import CheckpointData
 from agentloom.core.events import RunEvent
 from agentloom.core.keeping.runs import INTERRUPTED, RUNNING, seed_of
+from agentloom.core.needs import Needs
 from agentloom.core.results import JSON, WorkflowResult
 from agentloom.durable.dbos.feed import STREAM, Once, recorded_of
 from agentloom.durable.dbos.listing import ALIVE, UNTOLD, Row, begun, rows
 from agentloom.durable.dbos.orders import (
+    NEEDS,
     NOWHERE,
     RUN,
     TIMED,
@@ -63,6 +65,9 @@ GIVE_UP_S = 600.0
 
 ADOPTED = "adopted"
 """What a segment has, in its order and as an attribute, that goes on in the place of the one before it, which an older version had begun."""
+
+QUEUED = "queued"
+"""The status of a run that waits for a worker."""
 
 
 class Found(NamedTuple):
@@ -146,10 +151,11 @@ class Archive:
                 DBOS.migrate(place.url, schema=SCHEMA)
                 if place.file is None:
                     prepare(place)
-            self._engine = engine_of(place, POOL)
+            self.engine = engine_of(place, POOL)
+            """Connections to a database that is no file."""
             self.client = DBOSClient(
                 system_database_url=place.url,
-                system_database_engine=self._engine,
+                system_database_engine=self.engine,
                 dbos_system_schema=SCHEMA,
                 serializer=DBOSPortableJSONSerializer(),
                 system_database_pool_size=POOL,
@@ -175,8 +181,8 @@ class Archive:
     def close(self) -> None:
         """Disconnect. As a context manager it also says in a line what the database refuses, with ``WorkflowError``."""
         self.client.destroy()
-        if self._engine is not None:
-            self._engine.dispose()
+        if self.engine is not None:
+            self.engine.dispose()
 
     def abandon(self) -> None:
         """Break the connections, from any thread, so that nobody waits for an answer any more."""
@@ -193,6 +199,8 @@ class Archive:
             before = segment_id(run_id, number - 1)
             order = gone_on(order, self._patiently(segment, lambda: self.asked(before)), before)
         asked = {**order.input, "asked": os.urandom(8).hex()}
+        if asked.get("shared") is not None:
+            asked[NEEDS] = {**(asked.get(NEEDS) or Needs().to_dict()), "shared": asked["shared"]}
         tries = count()
 
         def enqueue() -> None:
@@ -230,7 +238,11 @@ class Archive:
                 "workflow_id": segment,
                 "workflow_id_reuse_policy": "reject",
                 "app_version": VERSION,
-                "attributes": {**begun(order, number), **({ADOPTED: True} if order.get(ADOPTED) else {})},
+                "attributes": {
+                    **begun(order, number),
+                    **({ADOPTED: True} if order.get(ADOPTED) else {}),
+                    **({NEEDS: order[NEEDS]} if NEEDS in order else {}),
+                },
             },
             order,
         )
@@ -314,7 +326,7 @@ class Archive:
         if self.is_ours or is_unheld:
             return INTERRUPTED
         if not is_stranded(self.place, status):
-            return RUNNING
+            return QUEUED if status.status == "ENQUEUED" else RUNNING
         run_id, _ = run_of(status.workflow_id)
         if why := newer(status):
             self.notes.append(f"run `{run_id}` waits for a worker of its version, and none lives: {why}")

@@ -95,7 +95,7 @@ class Liveness:
         if monotonic() < self._spared_until:
             return
         alive = {row[0] for row in held}
-        self._missed = {name: self._missed.get(name, 0) + 1 for name in others if _number(name) not in alive}
+        self._missed = {name: self._missed.get(name, 0) + 1 for name in others if lock_number(name) not in alive}
         dead = [name for name, times in self._missed.items() if times >= LOOKS]
         if not dead:
             return
@@ -119,7 +119,7 @@ class Liveness:
             "SELECT set_config(name, %s, false) FROM pg_settings WHERE name = 'idle_session_timeout'", (str(DEAD_MS),)
         )
         # Shared, since nobody but us wants it: the server may not have noticed yet that our last session is gone.
-        session.execute("SELECT pg_advisory_lock_shared(%s, %s)", (ALIVE, _signed(_number(self._executor))))
+        session.execute("SELECT pg_advisory_lock_shared(%s, %s)", (ALIVE, _signed(lock_number(self._executor))))
         enlist(session)
         self._session = session
         if self._spared_until:
@@ -178,7 +178,8 @@ def take_over(archive: Archive, executors: Sequence[str], segments: Sequence[str
         return [str(row[0]) for row in connection.execute(statement)]
 
 
-def _number(executor: str) -> int:
+def lock_number(executor: str) -> int:
+    """Return the second number of the lock that a worker holds."""
     return crc32(executor.encode())
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from agentloom.analysis.document import WorkflowDocument
 from agentloom.checkpointing.base import CheckpointData
 from agentloom.core.definition import definition_of, redacted_in_steps, without_secrets
+from agentloom.core.needs import needs_of
 from agentloom.core.plan import up_to
 from agentloom.core.preparation import prepare
 from agentloom.core.references import put, references_in, texts_at, to_json
@@ -42,6 +43,9 @@ NOWHERE = "nowhere"
 WAITS, TIMED, DUE = "waits", "timed", "due"
 """Attributes of a segment that ended waiting: that it did, that one of its gates has a `timeout_seconds`, and when the first of those is over."""
 
+
+NEEDS = "needs"
+"""What a run needs of its worker: in a segment's input and in its attributes; missing when it needs nothing."""
 
 INPUT_VERSION = JOURNAL
 """The version of what the database gets as a segment's input."""
@@ -81,9 +85,9 @@ def next_order(data: CheckpointData, decisions: Mapping[str, str]) -> Order:
 
 def gone_on(order: Order, before: Mapping[str, JSON], segment: str) -> Order:
     """Return an order with what stays as it was in the order ``before``, that of ``segment``: where the files are which went along with that,
-    and the references to variables, unless the order has its own.
+    the references to variables, and what the run needs of workers, unless the order has its own.
     """
-    names = ("shared", "files_of", *(() if "environment" in order.input else ("environment",)))
+    names = ("shared", "files_of", *(name for name in ("environment", NEEDS) if name not in order.input))
     kept = {name: before[name] for name in names if before.get(name) is not None}
     if before.get("files"):
         kept["files_of"] = segment
@@ -115,13 +119,18 @@ def order_for(
     if "steps" in written:
         known = redacted_in_steps(definition, ())
         written = [name for name in redacted_in_steps(cleaned, ()) if name not in known] or written
+    needs = needs_of(prepared, document.context.tools, document.context.tools_complete)
     source = seed.source if seed is not None else None if document.path is None else os.path.abspath(document.path)
     clean = put(clean, ((path, text) for path, text in texts_at(state) if not text))  # nothing is no secret
     references = references_in(state, redaction)
     literal = put(state, ((reference.path, get(clean, reference.path)) for reference in references))
     asked = _input(run_id, cleaned, source, clean, until, seed, decisions, lines)
     return Order(
-        {**asked, "environment": to_json(references)} if references else asked,
+        {
+            **asked,
+            **({"environment": to_json(references)} if references else {}),
+            **({NEEDS: needs.to_dict()} if needs else {}),
+        },
         {key: value for key, value in state.items() if clean.get(key) != literal[key]},
         written,
         document,

@@ -14,6 +14,15 @@ RATES = f"{SCHEMA}.provider_rates"
 TAKE_TURNS = f"{SCHEMA}.take_turns_1"
 """Takes turns at a provider. Another function needs another name: workers of the version before still call this one."""
 
+NEEDS = f"{SCHEMA}.needs"
+"""What runs need that some worker lacked, or that somebody asked about, by a key."""
+
+LACKS = f"{SCHEMA}.lacks"
+"""What each worker lacks of that; nothing is lacking when it can perform such runs."""
+
+WORKERS = f"{SCHEMA}.workers"
+"""The workers by name, with the numbers of the locks that tell who lives."""
+
 DEBT_S = 600.0
 """Replies of more tokens than a minute may have keep later calls away so many seconds at most, also after the clock was put back."""
 
@@ -77,6 +86,9 @@ END $$
 _MAKE = (
     f"CREATE UNLOGGED TABLE IF NOT EXISTS {RATES} (name text PRIMARY KEY,"
     " requests_at float8 NOT NULL DEFAULT 0, tokens_at float8 NOT NULL DEFAULT 0) WITH (fillfactor = 50)",
+    f"CREATE TABLE IF NOT EXISTS {NEEDS} (key text PRIMARY KEY, needs jsonb NOT NULL)",
+    f"CREATE TABLE IF NOT EXISTS {WORKERS} (name text PRIMARY KEY, number bigint NOT NULL)",
+    f"CREATE TABLE IF NOT EXISTS {LACKS} (key text, worker text, lacks jsonb NOT NULL, PRIMARY KEY (key, worker))",
     _TAKE_TURNS,
 )
 
@@ -84,9 +96,9 @@ _MAKE = (
 def prepare(place: Place) -> None:
     """Make what isn't there yet. Raises what psycopg raises."""
     with session_of(place, ANSWER_S) as session:
-        found = session.execute(b"SELECT to_regproc(%s)", (TAKE_TURNS,)).fetchone()
-        if found is not None and found[0] is not None:
-            return  # the last one that is made
+        found = session.execute(b"SELECT to_regproc(%s), to_regclass(%s)", (TAKE_TURNS, LACKS)).fetchone()
+        if found is not None and None not in found:
+            return  # all is there
         with session.transaction():
             session.execute(f"SELECT pg_advisory_xact_lock({PREPARING}, 0)".encode())
             for statement in _MAKE:

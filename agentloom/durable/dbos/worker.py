@@ -8,8 +8,9 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -22,6 +23,7 @@ from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent, StepStarted
 from agentloom.core.kinds import Tools
 from agentloom.core.loader import load_data
+from agentloom.core.needs import needs_from
 from agentloom.core.preparation import prepare
 from agentloom.core.references import Hidden, put, read_references, resolve
 from agentloom.core.results import JSON
@@ -34,11 +36,12 @@ from agentloom.durable.dbos.feed import Feed, Kept, StreamHost
 from agentloom.durable.dbos.gates import Timekeeper, mark
 from agentloom.durable.dbos.listing import cut, ended
 from agentloom.durable.dbos.liveness import Liveness
-from agentloom.durable.dbos.orders import HERE, INPUT_VERSION, LIFE, QUEUE, RUN, VERSION, Order, run_of
+from agentloom.durable.dbos.orders import HERE, INPUT_VERSION, LIFE, NEEDS, QUEUE, RUN, VERSION, Order, run_of
 from agentloom.durable.dbos.packing import NO_WAYS, Ways
 from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
 from agentloom.durable.dbos.received import begun_from, is_segment, order_of, recorded_in
 from agentloom.durable.dbos.sessions import engine_of, is_away
+from agentloom.durable.dbos.staff import Abilities, Lacking, PutAside
 from agentloom.durable.dbos.turns import AllTurns
 from agentloom.durable.dbos.unpacking import document_of
 from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
@@ -100,7 +103,8 @@ class Worker:
 
     ``alone`` takes only what this process itself puts into the queue ``HERE``; otherwise it takes up to ``concurrency`` of those that
     anybody put into ``QUEUE``, and what workers left that are dead. ``equip`` is asked for each segment; ``ways`` are the folders that are
-    the same for whoever asks for runs and whoever performs them, ``variables`` those of the environment that runs may refer to.
+    the same for whoever asks for runs and whoever performs them, ``variables`` those of the environment that runs may refer to;
+    ``lacking`` returns what this machine lacks to perform a run.
     """
 
     def __init__(
@@ -112,12 +116,14 @@ class Worker:
         concurrency: int = 10,
         ways: Ways = NO_WAYS,
         variables: Collection[str] = (),
+        lacking: Lacking = lambda needs: [],
     ) -> None:
         self.place = place
         self.archive: Archive
         self.own: dict[str, Order] = {}
         """What this process asked itself to do, with the secrets that must not get into the database, by the id of the segment."""
         self._equip = equip
+        self._lacking = lacking
         self._alone = alone
         self._concurrency = concurrency
         self._ways = ways
@@ -131,6 +137,7 @@ class Worker:
         self._liveness: Liveness | None = None
         self._left: dict[str, float] = {}
         self._turns: AllTurns | None = None
+        self._abilities: Abilities | None = None
         self._adoption: Adoption | None = None
         self._timekeeper: Timekeeper | None = None
         self._stop = threading.Event()
@@ -173,20 +180,22 @@ class Worker:
             }
         )
         DBOS.workflow(name=RUN, max_recovery_attempts=1000)(perform_segment)
-        queue = HERE if self._alone else QUEUE
-        DBOS.listen_queues([queue])
+        queues = [HERE if self._alone else QUEUE]
+        if not self._alone and self.archive.engine is not None:
+            self._abilities = Abilities(
+                self.archive.engine, self.executor, self._lacking, self._free, partial(_register, WATCH_S, None)
+            )
+            queues.append(self._abilities.own)
+        DBOS.listen_queues(queues)
         DBOS.launch()
         if not self._alone:
-            _limit(self._dbos, queue, self._concurrency)
-        DBOS.register_queue(
-            queue,
-            worker_concurrency=None if self._alone else self._concurrency,
-            polling_interval_sec=POLL_S,
-            on_conflict="always_update",
-        )
+            _limit(self._dbos, queues, self._concurrency)
+        _register(POLL_S, None if self._alone else self._concurrency, queues[0])
         if self._liveness is not None:
             self._liveness.begin()
             self._adoption = Adoption(self.archive)
+        if self._abilities is not None:
+            self._abilities.begin()
         threading.Thread(target=self._watch, name="agentloom-watch", daemon=True).start()
 
     def cancel(self, segment: str) -> None:
@@ -203,6 +212,8 @@ class Worker:
         What is cut off goes on elsewhere.
         """
         assert self._dbos is not None
+        if self._abilities is not None:
+            self._abilities.end()
         for event in self._dbos.background_thread_stop_events:
             event.set()
         was_busy = bool(self._lives)
@@ -225,6 +236,10 @@ class Worker:
         if self._lock is not None:
             self._lock.close()
         return not cut
+
+    def _free(self) -> int:
+        """Return how many more segments may be performed here."""
+        return self._concurrency - len(self._lives)
 
     def _wait_for_lives(self, seconds: float) -> None:
         with self._ended:
@@ -269,6 +284,20 @@ class Worker:
                 life.cancel()
 
     # --- a segment
+
+    def leave_aside(self, order: object) -> None:
+        """Put a segment aside that needs what isn't here, before anything is done. Raises ``PutAside`` then."""
+        if self._abilities is None or not isinstance(order, dict) or NEEDS not in order:
+            return
+        segment = str(DBOS.workflow_id)
+        try:
+            needs = needs_from(order[NEEDS])
+        except ValueError:
+            return  # whoever wrote that gets to know what is lacking when it is
+        if lacks := self._abilities.lacks(needs):
+            log.info("Segment %s is left to other workers; here is lacking: %s", segment, ", ".join(lacks))
+            self._abilities.put_aside(segment, needs)
+            raise PutAside
 
     def live(self, order: object) -> dict[str, JSON]:
         """Perform a segment, or go on with it, in a thread of its own."""
@@ -415,17 +444,24 @@ class Worker:
                 await anyio.sleep(WATCH_S)
 
 
-def _limit(dbos: DBOS, name: str, concurrency: int) -> None:
-    """Have this process perform so many segments of a queue at once. DBOS reads the number from the database, where it is one for all."""
+def _limit(dbos: DBOS, names: Sequence[str], concurrency: int) -> None:
+    """Have this process perform so many segments of some queues at once. DBOS reads the number from the database, where it is one for all."""
     stored = dbos._sys_db.get_queue
+    active = dbos._active_workflows_set
 
     def get_queue(asked: str, **more: Any) -> Any:
         queue = stored(asked, **more)
-        if queue is not None and asked == name:
-            queue._worker_concurrency = concurrency
+        if queue is not None and asked in names:
+            others = sum(active.count_for_queue(name) for name in names if name != asked)
+            queue._worker_concurrency = max(0, concurrency - others)
         return queue
 
     dbos._sys_db.get_queue = get_queue  # type: ignore[assignment]
+
+
+def _register(poll_s: float, concurrency: int | None, name: str) -> None:
+    """Tell the database of a queue that this process listens to."""
+    DBOS.register_queue(name, worker_concurrency=concurrency, polling_interval_sec=poll_s, on_conflict="always_update")
 
 
 _worker: Worker | None = None
@@ -434,4 +470,6 @@ _worker: Worker | None = None
 def perform_segment(*given: object) -> dict[str, Any]:
     """The DBOS workflow: one operation, which finds out by itself how far it had come."""
     assert _worker is not None
-    return DBOS.run_step({"name": LIFE}, _worker.live, given[0] if len(given) == 1 else None)
+    order = given[0] if len(given) == 1 else None
+    _worker.leave_aside(order)
+    return DBOS.run_step({"name": LIFE}, _worker.live, order)
