@@ -5,7 +5,7 @@ from __future__ import annotations
 from agentloom.durable.dbos.place import SCHEMA, Place
 from agentloom.durable.dbos.sessions import ANSWER_S, session_of
 
-PREPARING = 4713
+PREPARING = 4714
 """The number of the advisory lock of whoever makes them: `IF NOT EXISTS` alone fails when two do so at once."""
 
 RATES = f"{SCHEMA}.provider_rates"
