@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.place import hidden, place_of
 from agentloom.errors import UsageError
 
@@ -51,3 +54,13 @@ def test_what_the_database_says_is_told_without_the_password() -> None:
     """As it is written in the address, and as it is."""
     place = place_of("postgresql://ann:hu%40sh@h/loom?sslpassword=secret2")
     assert hidden("for hu%40sh, hu@sh and secret2", place) == "for ***, *** and ***"
+
+
+@pytest.mark.parametrize("name", ["a b.db", "rüns.db", "r%20#x.db", "q.db?mode=ro"])
+def test_a_file_has_the_name_that_is_written(tmp_path: Path, name: str) -> None:
+    """Also when an address would mean something else by it: the lock and the database stand side by side, and the next command finds both."""
+    place = place_of(f"sqlite:///{tmp_path / name}")
+    Archive(place, migrate=True).close()
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    with Archive(place) as archive:
+        assert archive.ids() == []

@@ -103,7 +103,7 @@ class DatabaseDecisions(Decisions):
                 stdin=subprocess.PIPE,  # it ends when that is closed, however this process ends
                 stdout=subprocess.DEVNULL,
                 stderr=None,
-                env={**self._environment, ON: self._archive.place.url},
+                env={**self._environment, ON: self._archive.place.name},
                 start_new_session=True,  # the terminal's Ctrl-C is for the server
             )  # fmt: skip
             code = await self._worker.wait()

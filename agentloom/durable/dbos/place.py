@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from agentloom.durable.addresses import SQLITE, without_password
 from agentloom.errors import UsageError, WorkflowError
@@ -38,7 +38,7 @@ def place_of(url: str) -> Place:
     url = url.strip()
     if url.startswith(SQLITE) and len(url) > len(SQLITE):
         file = Path(url[len(SQLITE) :]).absolute()
-        place = Place(f"{SQLITE}{file}", url, file)
+        place = Place(SQLITE + quote(str(file), safe="/\\:"), url, file)  # the name of a file, whatever stands in it
     elif url.startswith(_POSTGRES):
         _check(url)
         place = Place("postgresql://" + url.partition("://")[2], without_password(url), None)
