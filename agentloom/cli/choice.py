@@ -15,6 +15,8 @@ from agentloom.cli.options import Command
 from agentloom.errors import UsageError
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST = timedelta(days=365_000)
+"""What longer spans are taken for: a calendar has no day that lies further back, and no run is so old."""
 
 
 class Choice(NamedTuple):
@@ -46,7 +48,7 @@ def age(context: click.Context, parameter: click.Parameter, value: str) -> timed
     found = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)([mhdw])", value.strip())
     if found is None:
         raise UsageError(f"`--{parameter.name} {value}` is no span of time; write `30d`, or one in `m`, `h` or `w`")
-    return timedelta(**{_UNITS[found[2]]: float(found[1])})
+    return min(timedelta(**{_UNITS[found[2]]: float(found[1])}), _LONGEST)
 
 
 def status_option(help: str) -> Callable[[Command], Command]:

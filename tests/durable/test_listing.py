@@ -225,6 +225,15 @@ def test_old_runs_in_files_are_deleted_whole(call: Call, tmp_path: Path) -> None
     assert {name.partition(".")[0] for name in os.listdir(store)} == {"young"}
 
 
+def test_older_than_the_calendar(call: Call, tmp_path: Path) -> None:
+    """No run is so old, and that is no fault of ours."""
+    write(tmp_path)
+    call("run", "gated.loom.yaml", "--checkpoint")
+    for span in ("999999w", "999999d"):
+        done = call("runs", "prune", "--older", span, "--status", "paused")
+        assert (done.code, done.out, done.err) == (0, "deleted 0 runs, 0 B\n", ""), span
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -18,11 +18,11 @@ def lost_vectors(facts: Facts) -> Iterator[Finding]:
 
     Add `output`.
     """
-    if facts.data.get("type") != "embed" or "output" in facts.fields or "inputs" not in facts.fields:
+    if facts.data.get("type") != "embed" or facts.data.get("output") is not None or "inputs" not in facts.fields:
         return
     node = facts.node
     fixes: tuple[Fix, ...] = ()
-    name = edits.legal_name(facts.text("id") or "")
+    name = edits.legal_name(facts.text("id") or "") if "output" not in facts.fields else ""
     if name and isinstance(node, Mapping):
         added = edits.add_entry(facts.unit.text, node, "output", f"{name}_vectors", "inputs", "model", "dimensions")
         fixes = (Fix(f"keep them: `output: {name}_vectors`", added, safe=False),) if added else ()
