@@ -24,7 +24,7 @@ from agentloom.cli.chronicle import Chronicle
 from agentloom.cli.logs import logging_to_stderr
 from agentloom.cli.running import Output, Told, leave
 from agentloom.cli.signals import heed_signals, stop_signals, tell_manager, terminable
-from agentloom.cli.stores import LATEST
+from agentloom.cli.stores import LATEST, refuse_nothing
 from agentloom.cli.worlds import World, lacking, tools_of
 from agentloom.core.engine import new_run_id
 from agentloom.core.keeping.runs import RUNNING, redacted_among
@@ -212,6 +212,7 @@ def decisions_on(
 
 def found_run(archive: Archive, word: str) -> Found:
     """Return the run that a word names: its id, the beginning of it, or `latest`. Raises ``WorkflowError``, which says what there is."""
+    refuse_nothing(word)
     with suppress(KeyError):
         return archive.find(word)
     ids = archive.ids()

@@ -158,6 +158,17 @@ def test_one_run_is_shown_as_one_in_files(call: Call, sqlite: str) -> None:
     assert json.loads(call("runs", "show", "x", "--checkpoint", "--on", sqlite).out)["status"] == "success"
 
 
+def test_an_empty_id_means_no_run(call: Call, sqlite: str, tmp_path: Path) -> None:
+    """Every id begins with it: a variable that isn't set in a script mustn't cancel or decide the only run there is."""
+    write(tmp_path)
+    call("run", "gated.loom.yaml", "--run-id", "only", "--on", sqlite)
+    for command in (["cancel", ""], ["resume", " ", "--approve"], ["runs", "show", ""]):
+        done = call(*command, "--on", sqlite)
+        assert done.code == 1
+        assert done.err == "error: the run's id is empty; give an id, the beginning of one, or `latest`\n"
+    assert json.loads(call("runs", "show", "only", "--json", "--on", sqlite).out)["status"] == "paused"
+
+
 def test_old_runs_of_a_file_are_deleted_whole(call: Call, sqlite: str, tmp_path: Path) -> None:
     """With all their segments; what waits at a gate or for a worker stays unless it is meant, and what is young."""
     write(tmp_path)
