@@ -16,7 +16,9 @@ import anyio
 import pytest
 from click.testing import CliRunner
 
+from agentloom.analysis.context import Context, context_for
 from agentloom.analysis.document import WorkflowDocument
+from agentloom.analysis.settings import find_settings
 from agentloom.cli.app import app
 from agentloom.core.engine import WorkflowEngine
 from agentloom.core.events import RunEvent
@@ -28,6 +30,8 @@ from tests.lsp.peer import FULL, PULLING, Process
 
 SEVERITIES = {"error": 1, "warning": 2, "information": 3, "hint": 4}
 BOM = "\ufeff"
+ELSEWHERE = "AL707"
+"""What `remote` in the settings asks for: it speaks of runs on other machines, and a run here isn't refused for it."""
 
 
 class Said(NamedTuple):
@@ -130,19 +134,21 @@ def test_one_file_alone_ends_as_it_is(corpus: list[Path], command_line: Verdicts
 
 
 def test_the_engine_refuses_exactly_what_has_an_error(corpus: list[Path], command_line: Verdicts) -> None:
-    """The loader takes a file exactly if it has no error; a refusal carries the same diagnostics. What is taken has a model."""
+    """The loader takes a file exactly if it has no error; a refusal carries the same diagnostics. What is taken has a model.
+
+    By the settings as they are, as for a run on other machines, and by those of a run that is performed here.
+    """
     seen: dict[bool, list[WorkflowDocument]] = {True: [], False: []}
     for path in corpus:
         if is_agent(path):
             continue
-        wrong = any(said.severity == 1 for said in command_line[path])
-        try:
-            document = load_workflow(path)
-            refused = False
-        except InvalidWorkflow as error:
-            document, refused = error.document, True
-        assert told_by(document) == sorted(command_line[path]), path
-        assert refused == wrong, path
+        document, refused = loaded(path)
+        assert told_by(document) == sorted(here(command_line[path])), path
+        assert refused == is_wrong(here(command_line[path])), path
+        if here(command_line[path]) != command_line[path]:
+            there, refused_there = loaded(path, context_for(find_settings(path)))
+            assert told_by(there) == sorted(command_line[path]), path
+            assert refused_there == is_wrong(command_line[path]), path
         if not refused:
             assert isinstance(document.workflow, Workflow)
         seen[refused].append(document)
@@ -155,10 +161,28 @@ def test_a_run_refuses_before_any_event(corpus: list[Path], command_line: Verdic
     """`agentloom run` of a file with an error: exit code 1, nothing on standard output, not one event."""
     events = tmp_path / "events.jsonl"
     for path in corpus:
-        if path.is_relative_to(corpus[0].parents[3]) and any(said.severity == 1 for said in command_line[path]):
+        if path.is_relative_to(corpus[0].parents[3]) and is_wrong(here(command_line[path])):
             code, out = command("run", "--provider", "mock", "--json", "--events", str(events), str(path))
             assert (code, out) == (1, ""), path
             assert not events.exists(), path
+
+
+def here(found: list[Said]) -> list[Said]:
+    """Return what is told of a run that is performed here."""
+    return [said for said in found if said.code != ELSEWHERE]
+
+
+def is_wrong(found: list[Said]) -> bool:
+    """Tell whether an error is among what is told."""
+    return any(said.severity == 1 for said in found)
+
+
+def loaded(path: Path, context: Context | None = None) -> tuple[WorkflowDocument, bool]:
+    """Return a file's document, and whether the loader refuses it."""
+    try:
+        return load_workflow(path, context), False
+    except InvalidWorkflow as error:
+        return error.document, True
 
 
 def is_agent(path: Path) -> bool:
