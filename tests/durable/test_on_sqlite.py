@@ -61,6 +61,22 @@ def test_a_run_waits_at_a_gate_and_goes_on(call: Call, sqlite: str, tmp_path: Pa
     ]  # fmt: skip
 
 
+def test_half_of_a_surrogate_pair(call: Call, sqlite: str, tmp_path: Path) -> None:
+    """A reply or a state may end in the middle of an emoji: no UTF-8, but a text like any other, and the run gives what it gives here."""
+    flow, replies = tmp_path / "gated.loom.yaml", tmp_path / "replies.json"
+    flow.write_text(GATED)
+    replies.write_text('{"draft": {"content": "cut \\ud83d"}, "send": {"content": "\\udc80 \\\\ud83d"}}')
+    given = ("--mock-responses", str(replies), "--state", 'name="\\ud83d"', "--run-id", "g", "--on", sqlite, "--json")
+    assert json.loads(call("run", str(flow), *given).out)["final_state"]["draft"] == "cut \ud83d"
+    done = json.loads(call("resume", "g", "--approve", "--on", sqlite, "--json").out)
+    assert done["status"] == "success"
+    assert [done["final_state"][name] for name in ("name", "draft", "sent")] == [
+        "\ud83d",
+        "cut \ud83d",
+        "\udc80 \\ud83d",
+    ]
+
+
 def test_a_budget_that_was_too_small_is_raised(call: Call, sqlite: str) -> None:
     """What was paid for is not paid again."""
     example = str(ROOT / "examples" / "support-triage.loom.yaml")

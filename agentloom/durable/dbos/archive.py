@@ -38,7 +38,7 @@ from agentloom.durable.dbos.orders import (
     segment_id,
 )
 from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
-from agentloom.durable.dbos.received import is_segment, order_of, read_json_only, sound
+from agentloom.durable.dbos.received import is_segment, order_of, read_json_only, sound, write_every_text
 from agentloom.durable.dbos.sessions import abandon, engine_of, is_away
 from agentloom.durable.dbos.tables import prepare
 from agentloom.durable.dbos.versions import is_stranded, newer, number_of
@@ -48,6 +48,7 @@ from agentloom.durable.recorded import Recorded
 from agentloom.errors import AgentLoomError, UsageError, WorkflowError
 
 read_json_only()
+write_every_text()
 
 log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")

@@ -1,11 +1,11 @@
-"""What comes out of the database, looked at before anything is done with it: whoever can write there may have written anything."""
+"""JSON of the database's: what comes out is looked at before anything is done with it, whoever can write there may have written anything."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dbos._serialization import DefaultSerializer
+from dbos._serialization import DBOSPortableJSONSerializer, DefaultSerializer
 
 from agentloom.checkpointing.base import CheckpointData, now
 from agentloom.checkpointing.files import is_run_id
@@ -39,6 +39,16 @@ def read_json_only() -> None:
         raise TypeError("it is a pickle, which isn't read: only JSON is")
 
     DefaultSerializer.deserialize = refuse  # type: ignore[method-assign, assignment]
+
+
+def write_every_text() -> None:
+    """Have DBOS write half of a surrogate pair, which a reply may hold that was cut off, as `\\udc80`: it is no UTF-8, but it is JSON."""
+    written = DBOSPortableJSONSerializer.serialize
+
+    def serialize(self: DBOSPortableJSONSerializer, value: Any) -> str:
+        return written(self, value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+    DBOSPortableJSONSerializer.serialize = serialize  # type: ignore[method-assign]
 
 
 def order_of(value: object, segment: str) -> Mapping[str, Any]:
