@@ -172,6 +172,12 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert broken == []
 
 
+def test_the_first_page_leads_to_every_page() -> None:
+    """Whoever begins with README.md finds each page of `docs/` from there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in sorted((ROOT / "docs").glob("*.md")) if f"](docs/{path.name}" not in text] == []
+
+
 def test_every_command_has_its_help_in_the_documents() -> None:
     """`docs/cli.md` shows the help of each command (and the test above keeps it true)."""
     from agentloom.cli.app import COMMANDS
