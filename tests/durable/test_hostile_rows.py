@@ -54,6 +54,7 @@ def rows(order: dict[str, Any], bomb: Path) -> dict[str, tuple[str, str, str]]:
     pickled = base64.b64encode(pickle.dumps(Bomb(bomb))).decode()
     return {
         "pickle": (pickled, "py_pickle", "isn't JSON"),
+        "unheard-of": ("x", "mystery", "isn't JSON"),
         "binary": (pickled, plain, "the worker failed"),
         "cut-off": ('{"positionalArgs":[{', plain, "the worker failed"),
         "deep": (f'{{"positionalArgs":[{deep}]}}', plain, "the worker failed"),

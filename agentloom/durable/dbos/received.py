@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dbos._serialization import DBOSPortableJSONSerializer, DefaultSerializer
+from dbos import _core
+from dbos._serialization import DBOSPortableJSONSerializer, DefaultSerializer, Serializer
 
 from agentloom.checkpointing.base import CheckpointData, now
 from agentloom.checkpointing.files import is_run_id
@@ -39,6 +40,14 @@ def read_json_only() -> None:
         raise TypeError("it is a pickle, which isn't read: only JSON is")
 
     DefaultSerializer.deserialize = refuse  # type: ignore[method-assign, assignment]
+    persisted = _core._serialize_exception_for_persistence
+    known = (DefaultSerializer().name(), DBOSPortableJSONSerializer().name())
+
+    def persist(error: Exception, serialization: str | None, serializer: Serializer) -> str:
+        # Of a row that names another form, not even the error could be written down: it would be tried again and again.
+        return persisted(error, serialization if serialization in known else known[1], serializer)
+
+    _core._serialize_exception_for_persistence = persist
 
 
 def write_every_text() -> None:
