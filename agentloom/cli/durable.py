@@ -268,9 +268,9 @@ def work_on(
                 threading.Thread(target=_end_with_parent, name="agentloom-parent", daemon=True).start()
             while True:
                 time.sleep(3600)
-        print(f"stops when what is under way has ended, in {drain_s:g} seconds at the latest", flush=True)
-        tell_manager("STOPPING=1")
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt):  # who reads that it stops may have it end at once
+            print(f"stops when what is under way has ended, in {drain_s:g} seconds at the latest", flush=True)
+            tell_manager("STOPPING=1")
             worker.stop(drain_s)
         from agentloom.tools.shell_command import kill_commands
 
