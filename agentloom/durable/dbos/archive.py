@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from itertools import count
-from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 import anyio
@@ -37,9 +35,11 @@ from agentloom.durable.dbos.orders import (
     run_of,
     segment_id,
 )
-from agentloom.durable.dbos.place import SCHEMA, Place, hidden, is_held
+from agentloom.durable.dbos.patience import GIVE_UP_S, Away, patiently
+from agentloom.durable.dbos.place import SCHEMA, Place, is_held
 from agentloom.durable.dbos.received import is_segment, order_of, read_json_only, sound, write_every_text
-from agentloom.durable.dbos.sessions import abandon, engine_of, is_away
+from agentloom.durable.dbos.refusals import in_a_line, reason
+from agentloom.durable.dbos.sessions import abandon, engine_of
 from agentloom.durable.dbos.tables import prepare
 from agentloom.durable.dbos.versions import is_stranded, newer, number_of
 from agentloom.durable.dbos.wire import event_from_wire, result_from_wire
@@ -50,19 +50,12 @@ from agentloom.errors import AgentLoomError, UsageError, WorkflowError
 read_json_only()
 write_every_text()
 
-log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 APPLICATION = "agentloom"
 POOL = 4
 LOOK_S = 0.05
 """How often a reader looks for news, in seconds."""
-
-AGAIN_S = 1.0
-"""After what time a database that is away is asked again, in seconds."""
-
-GIVE_UP_S = 600.0
-"""How long whoever waits for a run waits for a database that is away, in seconds."""
 
 ADOPTED = "adopted"
 """What a segment has, in its order and as an attribute, that goes on in the place of the one before it, which an older version had begun."""
@@ -89,41 +82,6 @@ class Ended(NamedTuple):
     result: WorkflowResult | None
     error: str | None = None
     code: int = 0
-
-
-class Unreachable(WorkflowError):
-    """The database was away for too long."""
-
-
-class Away:
-    """Counts how long a database is away from somebody who waits for a run, ``patience_s`` seconds at most."""
-
-    def __init__(self, place: Place, run_id: str, patience_s: float = GIVE_UP_S) -> None:
-        self._place = place
-        self._run_id = run_id
-        self._patience_s = patience_s
-        self._since: float | None = None
-
-    def pause_s(self, error: Exception) -> float:
-        """Return when to ask again, in seconds. Raises the error when that is no cure, ``WorkflowError`` when it has lasted too long."""
-        if self._place.file is not None or not is_away(error):
-            raise error
-        if self._since is None:
-            self._since = monotonic()
-            if self._patience_s >= 60:
-                log.warning(
-                    "`%s` can't be reached; waits for it, %g minutes at most", self._place.name, self._patience_s / 60
-                )
-        if monotonic() - self._since >= self._patience_s:
-            raise Unreachable(
-                f"`{self._place.name}` can't be reached for {self._patience_s / 60:g} minutes;"
-                f" `agentloom runs show {self._run_id}` tells later how the run went"
-            ) from None
-        return AGAIN_S
-
-    def is_back(self) -> None:
-        """Take note that it answers."""
-        self._since = None
 
 
 class Archive:
@@ -165,9 +123,7 @@ class Archive:
             )
             self.client.list_workflows(name=RUN, limit=1, load_input=False, load_output=False)
         except Exception as error:
-            raise WorkflowError(
-                f"`{place.name}` can't be used: {_reason(hidden(_in_a_line(error), place), place)}"
-            ) from None
+            raise WorkflowError(f"`{place.name}` can't be used: {reason(error, place)}") from None
 
     def __enter__(self) -> Archive:
         return self
@@ -175,9 +131,7 @@ class Archive:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.close()
         if isinstance(error, DBAPIError):
-            raise WorkflowError(
-                f"`{self.place.name}` refuses it: {_reason(hidden(_in_a_line(error), self.place), self.place)}"
-            ) from None
+            raise WorkflowError(f"`{self.place.name}` refuses it: {reason(error, self.place)}") from None
 
     def close(self) -> None:
         """Disconnect. As a context manager it also says in a line what the database refuses, with ``WorkflowError``."""
@@ -422,15 +376,10 @@ class Archive:
             return Ended(None, f"run `{run_of(segment)[0]}` was cancelled", 130)
         if isinstance(status.error, str):
             return Ended(None, f"segment `{segment}` can't be read: what the database holds isn't JSON", 1)
-        return Ended(None, f"the worker failed: {_in_a_line(status.error or status.status)}", 1)
+        return Ended(None, f"the worker failed: {in_a_line(status.error or status.status)}", 1)
 
     def _patiently(self, segment: str, ask: Callable[[], _Answer]) -> _Answer:
-        away = Away(self.place, run_of(segment)[0], self._patience_s)
-        while True:
-            try:
-                return ask()
-            except Exception as error:
-                time.sleep(away.pause_s(error))
+        return patiently(Away(self.place, run_of(segment)[0], self._patience_s), ask)
 
     def cancel(self, segment: str) -> None:
         """Stop a segment: it starts nothing more, and what it does is stopped where it is performed."""
@@ -466,30 +415,6 @@ class Archive:
             self.client.cancel_workflow(status.workflow_id)
 
 
-def refused(error: AgentLoomError) -> dict[str, JSON]:
-    """Return what a segment gives back that can't be performed."""
-    return {"version": 1, "refused": str(error), "code": error.exit_code}
-
-
 def _time_of(status: WorkflowStatus) -> str:
     """Return when something last happened to a segment: ISO 8601, UTC."""
     return datetime.fromtimestamp((status.updated_at or status.created_at or 0) / 1000, UTC).isoformat()
-
-
-def _reason(text: str, place: Place) -> str:
-    """Return why a database can't be used, with the cure where there is one."""
-    if "permission denied" in text:
-        return (
-            f"{text}; a role that may do it prepares it with `agentloom worker --prepare`, and gives this one its rights:"
-            " docs/scale.md says which"
-        )
-    if "workflow_status" in text or ("does not exist" in text and "relation" in text):
-        return f"no worker has prepared it yet; start one with `agentloom worker --on {place.name}`"
-    if "certificate verify failed" in text or "server certificate" in text or "root certificate" in text:
-        return f"{text}; `sslrootcert=FILE` in the address names the certificate of who signed the server's"
-    return text
-
-
-def _in_a_line(error: object) -> str:
-    text = " ".join(str(getattr(error, "orig", None) or error).split())
-    return text[:300] or type(error).__name__

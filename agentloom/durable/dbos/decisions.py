@@ -17,8 +17,9 @@ import anyio
 from anyio.abc import Process, TaskGroup
 
 from agentloom.core.keeping.waiting import Decision, Decisions, NotTaken, Paused, Stopping, Unable, paused_of, same_gate
-from agentloom.durable.dbos.archive import POOL, Archive, Unreachable
+from agentloom.durable.dbos.archive import POOL, Archive
 from agentloom.durable.dbos.gates import go_on, load, waiting
+from agentloom.durable.dbos.patience import Unreachable
 from agentloom.durable.dbos.place import hidden, is_held
 from agentloom.durable.dbos.versions import living
 from agentloom.durable.journal import RunIsBusy

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Mapping
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -18,36 +16,25 @@ import anyio
 from dbos import DBOS, DBOSPortableJSONSerializer
 from dbos import error as dbos_error
 
-from agentloom.analysis.document import WorkflowDocument
-from agentloom.core.engine import WorkflowEngine
-from agentloom.core.events import RunEvent, StepStarted
-from agentloom.core.kinds import Tools
-from agentloom.core.loader import load_data
 from agentloom.core.needs import needs_from
-from agentloom.core.preparation import prepare
-from agentloom.core.references import Hidden, put, read_references, resolve
 from agentloom.core.results import JSON
-from agentloom.core.secrets import redaction_for
 from agentloom.durable.dbos.adoption import Adoption
-from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive, refused
+from agentloom.durable.dbos.archive import APPLICATION, POOL, Archive
 from agentloom.durable.dbos.clock import Clock
 from agentloom.durable.dbos.counters import InDatabase, InMemory
-from agentloom.durable.dbos.feed import Feed, Kept, StreamHost
+from agentloom.durable.dbos.feed import Feed
 from agentloom.durable.dbos.gates import Timekeeper, mark
 from agentloom.durable.dbos.listing import cut, ended
 from agentloom.durable.dbos.liveness import Liveness
-from agentloom.durable.dbos.orders import HERE, INPUT_VERSION, LIFE, NEEDS, QUEUE, RUN, VERSION, Order, run_of
+from agentloom.durable.dbos.orders import HERE, LIFE, NEEDS, QUEUE, RUN, VERSION, Order, run_of
 from agentloom.durable.dbos.packing import NO_WAYS, Ways
+from agentloom.durable.dbos.performing import Equip, Life, Performer
 from agentloom.durable.dbos.place import SCHEMA, FileLock, Place
-from agentloom.durable.dbos.received import begun_from, is_segment, order_of, recorded_in
+from agentloom.durable.dbos.queues import limit, register
+from agentloom.durable.dbos.received import recorded_in
 from agentloom.durable.dbos.sessions import engine_of, is_away
 from agentloom.durable.dbos.staff import Abilities, Lacking, PutAside
 from agentloom.durable.dbos.turns import AllTurns
-from agentloom.durable.dbos.unpacking import document_of
-from agentloom.durable.dbos.wire import event_to_wire, result_to_wire
-from agentloom.errors import AgentLoomError, WorkflowError
-from agentloom.providers.gateway import ProviderGateway
-from agentloom.providers.setup import stated_limits
 
 log = logging.getLogger(__name__)
 
@@ -65,37 +52,6 @@ WRITTEN_S = 60.0
 
 WIND_UP_S = 5.0
 """How long a segment that is stopped may take to tidy up, in seconds."""
-
-Equip = Callable[[WorkflowDocument], tuple[ProviderGateway, Tools | None]]
-"""Returns what a workflow works with on this machine: its providers and its tools."""
-
-
-class Life:
-    """One segment that is performed in this process. ``over`` is set when that has ended."""
-
-    def __init__(self) -> None:
-        self.is_cancelled = False
-        self.over = threading.Event()
-        self.feed: Feed | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._scope: anyio.CancelScope | None = None
-
-    def enter(self, scope: anyio.CancelScope) -> None:
-        """Tell what to cancel."""
-        self._loop, self._scope = asyncio.get_running_loop(), scope
-        if self.is_cancelled:
-            scope.cancel()
-
-    def cancel(self) -> None:
-        """Stop what is running; from any thread."""
-        self.is_cancelled = True
-        if self.feed is not None:
-            self.feed.hurry()
-        if self._loop is not None and self._scope is not None:
-            try:
-                self._loop.call_soon_threadsafe(self._scope.cancel)
-            except RuntimeError:
-                log.debug("It has ended just now")
 
 
 class Worker:
@@ -137,6 +93,7 @@ class Worker:
         self._liveness: Liveness | None = None
         self._left: dict[str, float] = {}
         self._turns: AllTurns | None = None
+        self._performer: Performer
         self._abilities: Abilities | None = None
         self._adoption: Adoption | None = None
         self._timekeeper: Timekeeper | None = None
@@ -162,6 +119,9 @@ class Worker:
             self._liveness = Liveness(self.place, self.executor, self.archive, self._clock, self._known)
             self._liveness.connect()
             self._timekeeper = Timekeeper(self.archive, self._clock)
+        self._performer = Performer(
+            self.archive, self._equip, self._clock, self.own, self._ways, self._variables, self._turns
+        )
         _worker = self
         self._engine = engine_of(self.place, POOL, self._stop.is_set, RECONNECT_S)
         self._dbos = DBOS(
@@ -183,14 +143,14 @@ class Worker:
         queues = [HERE if self._alone else QUEUE]
         if not self._alone and self.archive.engine is not None:
             self._abilities = Abilities(
-                self.archive.engine, self.executor, self._lacking, self._free, partial(_register, WATCH_S, None)
+                self.archive.engine, self.executor, self._lacking, self._free, partial(register, WATCH_S, None)
             )
             queues.append(self._abilities.own)
         DBOS.listen_queues(queues)
         DBOS.launch()
         if not self._alone:
-            _limit(self._dbos, queues, self._concurrency)
-        _register(POLL_S, None if self._alone else self._concurrency, queues[0])
+            limit(self._dbos, queues, self._concurrency)
+        register(POLL_S, None if self._alone else self._concurrency, queues[0])
         if self._liveness is not None:
             self._liveness.begin()
             self._adoption = Adoption(self.archive)
@@ -310,7 +270,7 @@ class Worker:
             before.over.wait(WIND_UP_S)
         feed = life.feed = Feed(contextvars.copy_context(), life.cancel)
         try:
-            output = anyio.run(self._perform, segment, order, feed, life)
+            output = anyio.run(self._performer.perform, segment, order, feed, life)
             feed.close()
             if output is None or not feed.lost:
                 self._tell(segment, output)
@@ -341,127 +301,6 @@ class Worker:
             self.archive.client.update_workflow_attributes(segment, told, merge=True)
         except Exception as error:
             log.debug("What lists show of %s can't be noted", segment, exc_info=error)
-
-    async def _perform(self, segment: str, order: object, feed: Feed, life: Life) -> dict[str, JSON] | None:
-        output: dict[str, JSON] | None = None
-        with anyio.CancelScope() as scope:
-            life.enter(scope)
-            try:
-                checked = order_of(order, segment)
-                with self._document(segment, checked) as document:
-                    output = await self._run(segment, checked, feed, document)
-            except AgentLoomError as error:
-                output = feed.hidden.value(refused(error))
-            except Exception as error:
-                if not feed.hidden:
-                    raise
-                raise RuntimeError(feed.hidden.value(f"{type(error).__name__}: {error}")) from None
-        return output
-
-    def _document(self, segment: str, order: Mapping[str, Any]) -> AbstractContextManager[WorkflowDocument]:
-        """Return the workflow of a segment. Raises ``AgentLoomError`` for one that can't be run."""
-        own = self.own.get(segment)
-        if own is not None and own.document is not None:
-            return nullcontext(own.document)
-        if self.place.file is not None:  # it was asked for on this machine
-            return nullcontext(load_data(order["definition"], order["source"] or f"<run {order['run_id']}>"))
-        if isinstance(of := order.get("files_of"), str) and is_segment(of) and run_of(of)[0] == order["run_id"]:
-            order = {**order, "files": self.archive.order(of).get("files")}
-        return document_of(order, self._ways)
-
-    async def _run(
-        self, segment: str, order: Mapping[str, Any], feed: Feed, document: WorkflowDocument
-    ) -> dict[str, JSON]:
-        run_id = str(order["run_id"])
-        own = self.own.pop(segment, None)
-        state = self._state(order, own, document, feed)
-        gateway, tools = self._equip(document)
-        if self._turns is not None:
-            gateway.share(stated_limits(gateway, document.context.settings.providers), self._turns.of)
-
-        async def tell(event: RunEvent) -> None:
-            if isinstance(event, StepStarted) and not feed.is_safe():
-                await asyncio.to_thread(feed.flush)  # what the step depends on; the others go on meanwhile
-            feed.event({**event_to_wire(event), "time": self._clock.now().isoformat()})
-
-        written = await self._written(segment)
-        recorded = recorded_in([*order["lines"], *written], segment)
-        seed = begun_from(order, recorded, segment)
-        sources = {None if document.path is None else str(document.path): order["source"]}
-        kept = Kept(sources)
-        try:
-            engine = WorkflowEngine(
-                document,
-                gateway,
-                tools,
-                kept,
-                run_id,
-                tell,
-                order["until"],
-                host=StreamHost(feed, recorded, self._clock.now, sources),
-            )
-            if seed is not None:
-                engine.go_on(seed, order["decisions"])
-            result = await engine.run(state)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await gateway.close()
-        output: dict[str, JSON] = {
-            "version": INPUT_VERSION,
-            "status": result.status,
-            "result": result_to_wire(result),
-            "checkpoint": None if kept.data is None else kept.data.to_dict(),
-        }
-        return feed.hidden.value(output) if feed.hidden else output
-
-    def _state(
-        self, order: Mapping[str, Any], own: Order | None, document: WorkflowDocument, feed: Feed
-    ) -> dict[str, JSON]:
-        """Return the state that a segment begins with, secrets included, and see to it that those by reference are written nowhere.
-
-        Raises ``WorkflowError`` for a reference that this worker doesn't follow.
-        """
-        state = {**order["state"], **(own.secrets if own is not None else {})}
-        references = read_references(order.get("environment") or [])
-        if not references:
-            return state
-        redaction = redaction_for(prepare(document), os.environ)
-        for reference in references:
-            if not redaction.names(reference.path):
-                raise WorkflowError(f"`{reference.place}` isn't marked secret, so no variable may stand there")
-        values = resolve(references, os.environ, lambda name: own is not None or name in self._variables)
-        feed.hidden = Hidden(values)
-        return put(state, ((reference.path, value) for reference, value in zip(references, values, strict=True)))
-
-    async def _written(self, segment: str) -> list[str]:
-        """Return what earlier lives of a segment wrote down. A database that is away just now is waited for."""
-        while True:
-            try:
-                return await asyncio.to_thread(self.archive.lines, segment)
-            except Exception as error:
-                if not is_away(error):
-                    raise
-                await anyio.sleep(WATCH_S)
-
-
-def _limit(dbos: DBOS, names: Sequence[str], concurrency: int) -> None:
-    """Have this process perform so many segments of some queues at once. DBOS reads the number from the database, where it is one for all."""
-    stored = dbos._sys_db.get_queue
-    active = dbos._active_workflows_set
-
-    def get_queue(asked: str, **more: Any) -> Any:
-        queue = stored(asked, **more)
-        if queue is not None and asked in names:
-            others = sum(active.count_for_queue(name) for name in names if name != asked)
-            queue._worker_concurrency = max(0, concurrency - others)
-        return queue
-
-    dbos._sys_db.get_queue = get_queue  # type: ignore[assignment]
-
-
-def _register(poll_s: float, concurrency: int | None, name: str) -> None:
-    """Tell the database of a queue that this process listens to."""
-    DBOS.register_queue(name, worker_concurrency=concurrency, polling_interval_sec=poll_s, on_conflict="always_update")
 
 
 _worker: Worker | None = None
