@@ -20,16 +20,7 @@ from agentloom.durable.dbos.place import place_of
 from agentloom.durable.journal import RunIsBusy
 from tests.durable.crew import Workers
 from tests.durable.postgres import Server
-from tests.durable.workshop import build, effects
-
-GATE = """\
-name: gated
-steps:
-  - {id: draft, type: llm_call, prompt: Write., output: draft}
-  - {id: gate, type: approval_gate, depends_on: [draft], output: verdict}
-  - {id: send, type: llm_call, depends_on: [gate], prompt: "{state.verdict}", output: sent}
-config: {provider: mock}
-"""
+from tests.durable.workshop import GATE, build, effects
 
 
 def test_three_workers_are_killed_and_nothing_is_lost(tmp_path: Path, workers: Workers) -> None:

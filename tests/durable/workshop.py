@@ -1,10 +1,19 @@
-"""A tool that has an effect which can be counted, and a workflow of many steps with it: for runs whose workers are killed."""
+"""A tool that has an effect which can be counted, and a workflow of many steps with it: for runs whose workers are killed. And one that waits at a gate."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from pathlib import Path
+
+GATE = """\
+name: gated
+steps:
+  - {id: draft, type: llm_call, prompt: Write., output: draft}
+  - {id: gate, type: approval_gate, depends_on: [draft], output: verdict}
+  - {id: send, type: llm_call, depends_on: [gate], prompt: "{state.verdict}", output: sent}
+config: {provider: mock}
+"""
 
 TOOLS = """
 import os

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from time import monotonic
 
 from agentloom.core.loader import load_workflow
 from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.orders import QUEUE, order_for
+from agentloom.durable.dbos.place import place_of
 from tests.durable.crew import Workers
 from tests.durable.workshop import build, effects
 
@@ -24,6 +27,18 @@ OUTCOMES = 4 * 6
 
 SIDE_BY_SIDE = 4
 PAUSE_S = 0.1
+
+
+@contextmanager
+def site_of(workers: Workers) -> Iterator[Site]:
+    """Return where workers are to be started, with the tables made; end them all."""
+    try:
+        with closing(Archive(place_of(workers.url), migrate=True)) as archive:
+            yield Site(workers, archive)
+    finally:
+        for process in workers.running:
+            process.send_signal(signal.SIGCONT)
+        workers.end()
 
 
 class Site:
@@ -117,6 +132,13 @@ class Site:
             if not found or found[-1] != life:
                 found.append(life)
         return found
+
+    def came_again(self, segments: list[str], most: int) -> int:
+        """Wait for runs that end well, and return how many steps came again: ``most`` at the most, and each of them once."""
+        again = self.ended_well(segments)
+        assert sum(again.values()) <= most, again
+        assert set(again.values()) <= {1}
+        return sum(again.values())
 
     def ended_well(self, segments: list[str]) -> Counter[tuple[str, str]]:
         """Wait for runs: each ended well, no outcome was written twice, each step had one key. Return how often effects came again."""

@@ -18,7 +18,7 @@ from agentloom.durable.dbos.place import place_of
 from tests.durable.crew import Workers
 from tests.durable.postgres import Server
 from tests.scale.proxy import Proxy
-from tests.scale.site import SIDE_BY_SIDE, Site
+from tests.scale.site import SIDE_BY_SIDE, Site, site_of
 
 BREAKS = 12
 LOOKS = """\
@@ -43,11 +43,8 @@ def site(tmp_path: Path, server: Server) -> Iterator[Site]:
     """Workers to be started, each for one run at a time, on a new database."""
     workers = Workers(server.database(), tmp_path, 0.5)
     workers.options = ("--concurrency", "1")
-    try:
-        with closing(Archive(place_of(workers.url), migrate=True)) as archive:
-            yield Site(workers, archive)
-    finally:
-        workers.end()
+    with site_of(workers) as site:
+        yield site
 
 
 def through(proxy: Proxy, server: Server, url: str) -> str:
@@ -103,9 +100,7 @@ def test_connections_swallow_everything(site: Site, proxy: Proxy, server: Server
     leaving.send_signal(signal.SIGINT)
     took = site.until(lambda: site.performer(lost) == "near")
     proxy.silent = False
-    again = site.ended_well(segments)
-    assert sum(again.values()) <= SIDE_BY_SIDE, again
-    assert set(again.values()) <= {1}
+    site.came_again(segments, SIDE_BY_SIDE)
     site.told_once(asked)
     leaving.communicate()
     assert leaving.returncode == 130

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -19,13 +18,11 @@ from typing import Any
 import pytest
 
 from agentloom.core.loader import load_text, load_workflow
-from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.orders import QUEUE, order_for
-from agentloom.durable.dbos.place import place_of
 from tests.durable.crew import Workers
 from tests.durable.metering import Slow, most_within, project, results
 from tests.durable.postgres import Server, missing
-from tests.scale.site import Site
+from tests.scale.site import Site, site_of
 from tests.wire.server import KEY, Exchange, WireServer, ok
 
 GATE = """\
@@ -70,11 +67,8 @@ def site(tmp_path: Path, server: Server) -> Iterator[Site]:
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "sitecustomize.py").write_text(SLEEP, encoding="utf-8")
     workers.environment["PYTHONPATH"] = f"{tmp_path / 'first'}{os.pathsep}{workers.environment['PYTHONPATH']}"
-    try:
-        with closing(Archive(place_of(workers.url), migrate=True)) as archive:
-            yield Site(workers, archive)
-    finally:
-        workers.end()
+    with site_of(workers) as site:
+        yield site
 
 
 def put(site: Site, text: str, name: str) -> str:

@@ -16,18 +16,10 @@ from agentloom.durable.dbos.archive import Archive
 from agentloom.durable.dbos.orders import QUEUE, VERSION, order_for
 from agentloom.durable.dbos.place import place_of
 from tests.durable.crew import Workers
-from tests.durable.workshop import build, effects
+from tests.durable.workshop import GATE, build, effects
 
 NEWER = str(Path(__file__).resolve().parents[1] / "durable" / "newer.py")
 NEXT = "agentloom-journal-{}".format(int(VERSION.rpartition("-")[2]) + 1)
-GATE = """\
-name: gated
-steps:
-  - {id: draft, type: llm_call, prompt: Write., output: draft}
-  - {id: gate, type: approval_gate, depends_on: [draft], output: verdict}
-  - {id: send, type: llm_call, depends_on: [gate], prompt: "{state.verdict}", output: sent}
-config: {provider: mock}
-"""
 pause = threading.Event()
 
 
