@@ -19,6 +19,7 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
+from agentloom.cli.app import app
 from agentloom.cli.callback_server import command as callback_server
 from agentloom.cli.runs import command as runs
 from agentloom.cli.worker import command as worker
@@ -38,7 +39,9 @@ def compose() -> dict[str, Any]:
 def parsed(words: list[str]) -> dict[str, Any]:
     """Return what a command line of ours means. Raises ``click.UsageError`` for one that it would refuse."""
     name, *rest = words
-    return COMMANDS[name].make_context(name, list(rest)).params
+    # As the program does it: click keeps in the command how its help is asked for, for everybody after us in this process.
+    program = click.Context(app, info_name="agentloom", **app.context_settings)
+    return COMMANDS[name].make_context(name, list(rest), parent=program).params
 
 
 def seconds(text: str) -> float:
