@@ -23,7 +23,7 @@ from agentloom.cli import collect_garbage
 from agentloom.cli.chronicle import Chronicle
 from agentloom.cli.logs import logging_to_stderr
 from agentloom.cli.running import Output, Told, leave
-from agentloom.cli.signals import heed_signals, stop_signals, tell_manager, terminable
+from agentloom.cli.signals import HEED_S, heed_signals, stop_signals, tell_manager, terminable
 from agentloom.cli.stores import LATEST, refuse_nothing
 from agentloom.cli.worlds import World, lacking, tools_of
 from agentloom.core.engine import new_run_id
@@ -267,7 +267,7 @@ def work_on(
             if with_parent:
                 threading.Thread(target=_end_with_parent, name="agentloom-parent", daemon=True).start()
             while True:
-                time.sleep(3600)
+                time.sleep(HEED_S)
         with suppress(KeyboardInterrupt):  # who reads that it stops may have it end at once
             print(f"stops when what is under way has ended, in {drain_s:g} seconds at the latest", flush=True)
             tell_manager("STOPPING=1")

@@ -202,8 +202,12 @@ class Worker:
         return self._concurrency - len(self._lives)
 
     def _wait_for_lives(self, seconds: float) -> None:
+        until = monotonic() + seconds
         with self._ended:
-            self._ended.wait_for(lambda: not self._lives, seconds)
+            while self._lives and (rest := until - monotonic()) > 0:
+                self._ended.wait(
+                    min(rest, WATCH_S)
+                )  # a signal that another thread got is heeded when this one wakes up
 
     def _known(self) -> set[str]:
         """Return the segments that are performed here, and those of which DBOS may still be writing down how they ended."""
