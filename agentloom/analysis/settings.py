@@ -6,7 +6,7 @@ The command line and the language server use the same finder, so both see the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -20,17 +20,6 @@ PROJECT_FILE = "pyproject.toml"
 KEYS = ("select", "ignore", "severity", "workflows", "tools", "known_state", "providers", "remote", "shared")
 # A project that only depends on us has no settings: not worth 4 ms for importing a TOML reader.
 _TABLE = rb"(?m)tool[\s\"'.]*agentloom|^\s*\[\s*tool\s*\]"
-PROVIDER_KEYS = (
-    "base_url",
-    "api_key_env",
-    "models",
-    "model_aliases",
-    "priority",
-    "fallback",
-    "max_rpm",
-    "max_tpm",
-    "max_concurrent",
-)
 
 
 class Problem(str):
@@ -168,20 +157,12 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
     else:
         problems.append(problem_in(path, "`severity` must be a table of codes", "severity"))
     providers: dict[str, Mapping[str, Any]] = {}
-    for name, fields in (table.get("providers") or {}).items() if isinstance(table.get("providers"), dict) else ():
-        if isinstance(fields, dict):
-            unknown = [key for key in fields if key not in PROVIDER_KEYS]
-            problems.extend(
-                problem_in(path, f"unknown key `{key}` in `providers.{name}`", "providers", name, key)
-                for key in unknown
-            )
-            url = fields.get("base_url")
-            if isinstance(url, str) and not url.lower().startswith(("http://", "https://")):
-                words = f"`base_url` in `providers.{name}` must begin with http:// or https://"
-                problems.append(problem_in(path, words, "providers", name, "base_url"))
-            providers[name] = fields
-        else:
-            problems.append(problem_in(path, f"`providers.{name}` must be a table", "providers", name))
+    wanted = table.get("providers", {})
+    if not isinstance(wanted, dict):
+        problems.append(problem_in(path, "`providers` must be a table of providers", "providers"))
+    elif wanted:
+        providers = {name: fields for name, fields in wanted.items() if isinstance(fields, dict)}
+        problems.extend(_provider_problems(path, wanted))
     remote, shared = table.get("remote", False), table.get("shared")
     if not isinstance(remote, bool):
         problems.append(problem_in(path, "`remote` must be true or false", "remote"))
@@ -201,6 +182,27 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
         remote=remote is True,
         shared=None if shared is None else path.parent / shared,
     )
+
+
+def _provider_problems(path: Path, tables: Mapping[str, Any]) -> Iterator[Problem]:
+    from agentloom.providers.fields import FIELDS, faults, why_unknown
+
+    for name, fields in tables.items():
+        if not isinstance(fields, dict):
+            yield problem_in(path, f"`providers.{name}` must be a table", "providers", name)
+            continue
+        for key in fields:
+            if key not in FIELDS:
+                yield problem_in(path, f"unknown key `{key}` in `providers.{name}`", "providers", name, key)
+        wrong = dict(faults(fields))
+        for key, must_be in wrong.items():
+            yield problem_in(path, f"`{key}` in `providers.{name}` must be {must_be}", "providers", name, key)
+        url = fields.get("base_url")
+        if "base_url" not in wrong and url is not None and not url.lower().startswith(("http://", "https://")):
+            words = f"`base_url` in `providers.{name}` must begin with http:// or https://"
+            yield problem_in(path, words, "providers", name, "base_url")
+        if why := why_unknown(name, fields):
+            yield problem_in(path, why, "providers", name)
 
 
 def tool_problems(settings: Settings, faults: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.providers.base import Provider
+from agentloom.providers.fields import faults, why_unknown
 from agentloom.providers.gateway import (
     PRIORITY_CHOSEN,
     PRIORITY_FALLBACK,
@@ -129,20 +130,12 @@ def _plans_from_environ(chosen: str, environ: Mapping[str, str]) -> list[_Plan]:
 def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]]) -> list[_Plan]:
     plans: list[_Plan] = []
     for name, table in settings.items():
-        if name == "mock":
-            raise UsageError("`providers.mock` can't be set up in the settings; choose it with `provider: mock`")
-        fields = _Fields(name, table)
-        spec = BY_NAME.get(name)
-        base_url = fields.text("base_url")
-        if spec is None:
-            # A name of the user's own is an OpenAI-compatible server, which needs an address.
-            if base_url is None:
-                near = closest(name, PROVIDER_NAMES)
-                cure = f"did you mean `{near}`?" if near else "an OpenAI-compatible server needs a `base_url`"
-                raise UsageError(f"unknown provider `{name}` in the settings; {cure}")
-            spec = BY_NAME["generic_openai"]
-        fallback = fields.flag("fallback")
-        priority = fields.number("priority", PRIORITY_FALLBACK if fallback else PRIORITY_OTHER)
+        _refuse(name, table)
+        if why := why_unknown(name, table):
+            raise UsageError(why)
+        spec = BY_NAME.get(name) or BY_NAME["generic_openai"]
+        fallback = table.get("fallback") is True
+        priority = table.get("priority") or (PRIORITY_FALLBACK if fallback else PRIORITY_OTHER)
         if name == chosen:
             # What the workflow chose is tried first, whatever the project prefers.
             priority, fallback = PRIORITY_CHOSEN, False
@@ -152,11 +145,11 @@ def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]])
                 name,
                 priority,
                 fallback,
-                base_url,
-                fields.text("api_key_env") or (spec.key_env if spec.name == name else None),
-                fields.texts("models"),
-                fields.aliases("model_aliases"),
-                fields.limit(),
+                table.get("base_url"),
+                table.get("api_key_env") or (spec.key_env if spec.name == name else None),
+                table.get("models"),
+                table.get("model_aliases") or {},
+                _limit(table),
             )
         )
     return plans
@@ -164,9 +157,10 @@ def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]])
 
 def stated_limits(gateway: ProviderGateway, settings_providers: Mapping[str, Mapping[str, Any]]) -> dict[str, Limit]:
     """Return the limits that settings state of a gateway's providers, by name; what isn't stated has its default there, and isn't in it."""
-    found = {
-        name: _Fields(name, table).limit() for name, table in settings_providers.items() if name in gateway.providers
-    }
+    stated = {name: table for name, table in settings_providers.items() if name in gateway.providers}
+    for name, table in stated.items():
+        _refuse(name, table)
+    found = {name: _limit(table) for name, table in stated.items()}
     return {name: limit for name, limit in found.items() if limit != NO_LIMIT}
 
 
@@ -276,49 +270,12 @@ def _key(name: str | None, environ: Mapping[str, str]) -> Secret | None:
     return Secret(value)
 
 
-@record()
-class _Fields:
-    """Reads the fields of one `providers.<name>` table. Each raises ``UsageError`` for a value of the wrong type."""
+def _refuse(name: str, table: Mapping[str, Any]) -> None:
+    """Raise ``UsageError`` for the first value of a `providers.<name>` table that can't be used."""
+    for key, wanted in faults(table):
+        raise UsageError(f"setting `providers.{name}.{key}` must be {wanted}")
 
-    name: str
-    table: Mapping[str, Any]
 
-    def text(self, key: str) -> str | None:
-        value = self.table.get(key)
-        if value is None or (isinstance(value, str) and value):
-            return value
-        raise self._wrong(key, "a text")
-
-    def flag(self, key: str) -> bool:
-        value = self.table.get(key, False)
-        if isinstance(value, bool):
-            return value
-        raise self._wrong(key, "true or false")
-
-    def number(self, key: str, default: int) -> int:
-        value = self.table.get(key, default)
-        if type(value) is int and value >= 1:
-            return value
-        raise self._wrong(key, "a whole number from 1 up")
-
-    def limit(self) -> Limit:
-        """Return the limits that are stated."""
-        keys = ("max_rpm", "max_tpm", "max_concurrent")
-        return Limit(*(self.number(key, 0) if key in self.table else None for key in keys))
-
-    def texts(self, key: str) -> tuple[str, ...] | None:
-        value = self.table.get(key)
-        if value is None:
-            return None
-        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise self._wrong(key, "a list of texts")
-
-    def aliases(self, key: str) -> Mapping[str, str]:
-        value = self.table.get(key, {})
-        if isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values()):
-            return value
-        raise self._wrong(key, "a table of texts")
-
-    def _wrong(self, key: str, wanted: str) -> UsageError:
-        return UsageError(f"setting `providers.{self.name}.{key}` must be {wanted}")
+def _limit(table: Mapping[str, Any]) -> Limit:
+    """Return the limits that are stated."""
+    return Limit(*(table.get(key) for key in ("max_rpm", "max_tpm", "max_concurrent")))

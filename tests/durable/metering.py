@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import anyio
 import psycopg
@@ -47,6 +47,29 @@ class Meter:
 def most_within(times: Sequence[float], seconds: float) -> int:
     """Return how many of some moments lie in the fullest window of that length."""
     return max(sum(start <= moment < start + seconds for moment in times) for start in times)
+
+
+class Lateness:
+    """Measures how late a thread of this process wakes up at the worst while it is entered: what comes is seen that much too late."""
+
+    def __init__(self) -> None:
+        self.worst_s = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        began = time.monotonic()
+        while not self._over.wait(0.01):
+            self.worst_s = max(self.worst_s, time.monotonic() - began - 0.01)
+            began = time.monotonic()
 
 
 @pytest.fixture
