@@ -63,6 +63,11 @@ class Session(psycopg.Connection[Any]):
         super().__init__(*arguments, **named)
         _sessions.add(self)
 
+    def __del__(self, *_: Any) -> None:
+        """Close it: a pool that was given up while a thread still had a connection takes that back and forgets it."""
+        if hasattr(self, "pgconn"):
+            self.pgconn.finish()
+
     def wait(self, gen: Any, *limits: Any, **named: Any) -> Any:
         """Wait for what the database answers. Raises ``OperationalError`` when nothing comes; the connection is closed then."""
         return super().wait(gen if self._listens else self._timed(gen), *limits, **named)

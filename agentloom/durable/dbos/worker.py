@@ -50,6 +50,9 @@ RECONNECT_S = 60.0
 WRITTEN_S = 60.0
 """How long it may take until the database knows that a segment has ended, in seconds."""
 
+WATCHER_S = 2.0
+"""How long a worker that stops waits for its last look at the database, in seconds: it takes longer only where that is away."""
+
 WIND_UP_S = 5.0
 """How long a segment that is stopped may take to tidy up, in seconds."""
 
@@ -98,6 +101,7 @@ class Worker:
         self._adoption: Adoption | None = None
         self._timekeeper: Timekeeper | None = None
         self._stop = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="agentloom-watch", daemon=True)
         self.executor = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
 
     def start(self) -> None:
@@ -156,7 +160,7 @@ class Worker:
             self._adoption = Adoption(self.archive)
         if self._abilities is not None:
             self._abilities.begin()
-        threading.Thread(target=self._watch, name="agentloom-watch", daemon=True).start()
+        self._watcher.start()
 
     def cancel(self, segment: str) -> None:
         """Stop a segment that this process performs, have written down how far it came, and cancel it."""
@@ -186,6 +190,7 @@ class Worker:
             self.archive.cancel(segment)  # nobody else goes on with it unless asked to
         self._stop.set()
         DBOS.destroy(workflow_completion_timeout_sec=2 if was_busy else 0)
+        self._watcher.join(WATCHER_S)  # or it would take the lock of one that lives again
         self.archive.close()
         if self._engine is not None:
             self._engine.dispose()
