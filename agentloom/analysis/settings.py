@@ -185,7 +185,7 @@ def _settings(path: Path, table: dict[str, Any]) -> Settings:
 
 
 def _provider_problems(path: Path, tables: Mapping[str, Any]) -> Iterator[Problem]:
-    from agentloom.providers.fields import FIELDS, faults, why_unknown
+    from agentloom.providers.fields import FIELDS, faults
 
     for name, fields in tables.items():
         if not isinstance(fields, dict):
@@ -194,15 +194,8 @@ def _provider_problems(path: Path, tables: Mapping[str, Any]) -> Iterator[Proble
         for key in fields:
             if key not in FIELDS:
                 yield problem_in(path, f"unknown key `{key}` in `providers.{name}`", "providers", name, key)
-        wrong = dict(faults(fields))
-        for key, must_be in wrong.items():
-            yield problem_in(path, f"`{key}` in `providers.{name}` must be {must_be}", "providers", name, key)
-        url = fields.get("base_url")
-        if "base_url" not in wrong and url is not None and not url.lower().startswith(("http://", "https://")):
-            words = f"`base_url` in `providers.{name}` must begin with http:// or https://"
-            yield problem_in(path, words, "providers", name, "base_url")
-        if why := why_unknown(name, fields):
-            yield problem_in(path, why, "providers", name)
+        for key, why in faults(name, fields):
+            yield problem_in(path, why, *("providers", name, key)[: 3 if key else 2])
 
 
 def tool_problems(settings: Settings, faults: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:

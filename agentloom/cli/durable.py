@@ -23,7 +23,7 @@ from agentloom.cli import collect_garbage
 from agentloom.cli.chronicle import Chronicle
 from agentloom.cli.logs import logging_to_stderr
 from agentloom.cli.running import Output, Told, leave
-from agentloom.cli.signals import HEED_S, heed_signals, stop_signals, tell_manager, terminable
+from agentloom.cli.signals import heed_signals, stop_signals, tell_manager, terminable
 from agentloom.cli.stores import LATEST, refuse_nothing
 from agentloom.cli.worlds import World, lacking, tools_of
 from agentloom.core.engine import new_run_id
@@ -42,7 +42,7 @@ from agentloom.durable.dbos.packing import NO_WAYS, Ways, packed
 from agentloom.durable.dbos.place import Busy, Place
 from agentloom.durable.dbos.staff import why_it_waits
 from agentloom.durable.dbos.unpacking import kept_document
-from agentloom.durable.dbos.worker import Worker
+from agentloom.durable.dbos.worker import HEED_S, Worker
 from agentloom.durable.journal import RunIsBusy
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.providers.gateway import ProviderGateway

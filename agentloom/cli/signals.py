@@ -10,12 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-HEED_S = 0.5
-"""How long the main thread may wait at a stretch where no event loop waits, in seconds.
-
-A signal that reaches another thread, or this one just before it begins to wait, doesn't wake it: Python calls the handler when it wakes up.
-"""
-
 
 def stop_signals() -> list[signal.Signals]:
     """Return the signals that stop a run as Ctrl-C does: SIGTERM, and SIGHUP (the terminal is gone) but under `nohup`.

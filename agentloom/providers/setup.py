@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentloom.errors import UsageError, WorkflowError
 from agentloom.providers.base import Provider
-from agentloom.providers.fields import faults, why_unknown
+from agentloom.providers.fields import base_url, faults
 from agentloom.providers.gateway import (
     PRIORITY_CHOSEN,
     PRIORITY_FALLBACK,
@@ -130,9 +130,8 @@ def _plans_from_environ(chosen: str, environ: Mapping[str, str]) -> list[_Plan]:
 def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]]) -> list[_Plan]:
     plans: list[_Plan] = []
     for name, table in settings.items():
-        _refuse(name, table)
-        if why := why_unknown(name, table):
-            raise UsageError(why)
+        if fault := next(faults(name, table), None):
+            raise UsageError(fault[1])
         spec = BY_NAME.get(name) or BY_NAME["generic_openai"]
         fallback = table.get("fallback") is True
         priority = table.get("priority") or (PRIORITY_FALLBACK if fallback else PRIORITY_OTHER)
@@ -157,10 +156,7 @@ def _plans_from_settings(chosen: str, settings: Mapping[str, Mapping[str, Any]])
 
 def stated_limits(gateway: ProviderGateway, settings_providers: Mapping[str, Mapping[str, Any]]) -> dict[str, Limit]:
     """Return the limits that settings state of a gateway's providers, by name; what isn't stated has its default there, and isn't in it."""
-    stated = {name: table for name, table in settings_providers.items() if name in gateway.providers}
-    for name, table in stated.items():
-        _refuse(name, table)
-    found = {name: _limit(table) for name, table in stated.items()}
+    found = {name: _limit(table) for name, table in settings_providers.items() if name in gateway.providers}
     return {name: limit for name, limit in found.items() if limit != NO_LIMIT}
 
 
@@ -238,27 +234,6 @@ def _build(plan: _Plan, address: str, key: Secret | None, prices: PriceTable) ->
     return OllamaProvider(address, key, name=plan.name)
 
 
-def base_url(url: str, name: str, bare_path: str = "") -> str:
-    """Return a provider's base address as requests use it: no slash at the end, ``bare_path`` added where only a host is given.
-
-    ``name`` is the variable or setting it came from. Raises ``UsageError``, which never repeats the address: it may hold a secret.
-    """
-    from urllib.parse import urlsplit, urlunsplit
-
-    fault = f"`{name}` must be an address such as `https://host{bare_path}`"
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise UsageError(fault) from None
-    if parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
-        raise UsageError(fault)
-    if "@" in parts.netloc:
-        raise UsageError(f"`{name}` must not hold a user name or a password; keys come from the environment")
-    path = parts.path.rstrip("/") or bare_path
-    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
-
-
 def _key(name: str | None, environ: Mapping[str, str]) -> Secret | None:
     if name is None:
         return None
@@ -268,12 +243,6 @@ def _key(name: str | None, environ: Mapping[str, str]) -> Secret | None:
     if not (value.isascii() and value.isprintable()) or " " in value:
         raise UsageError(f"`{name}` holds characters that no key has; set it again without spaces and line breaks")
     return Secret(value)
-
-
-def _refuse(name: str, table: Mapping[str, Any]) -> None:
-    """Raise ``UsageError`` for the first value of a `providers.<name>` table that can't be used."""
-    for key, wanted in faults(table):
-        raise UsageError(f"setting `providers.{name}.{key}` must be {wanted}")
 
 
 def _limit(table: Mapping[str, Any]) -> Limit:

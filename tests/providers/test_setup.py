@@ -14,8 +14,9 @@ import pytest
 
 from agentloom.errors import AgentLoomError, ProviderError, UsageError, WorkflowError
 from agentloom.providers.base import Message, Request
+from agentloom.providers.fields import base_url
 from agentloom.providers.gateway import ProviderGateway
-from agentloom.providers.setup import base_url, gateway_for
+from agentloom.providers.setup import gateway_for
 from agentloom.providers.table import BY_NAME, PROVIDER_NAMES, home_of
 from tests.wire.server import KEY, REPLY, WireServer
 
@@ -297,19 +298,19 @@ async def test_the_address_of_the_environment_holds_unless_the_settings_have_one
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"openai": {"base_url": 5}}, "setting `providers.openai.base_url` must be a text"),
-    ({"openai": {"base_url": ""}}, "setting `providers.openai.base_url` must be a text"),
-    ({"openai": {"api_key_env": ["X"]}}, "setting `providers.openai.api_key_env` must be a text"),
-    ({"openai": {"fallback": "yes"}}, "setting `providers.openai.fallback` must be true or false"),
-    ({"openai": {"priority": 1.5}}, "setting `providers.openai.priority` must be a whole number from 1 up"),
-    ({"openai": {"priority": True}}, "setting `providers.openai.priority` must be a whole number from 1 up"),
-    ({"openai": {"priority": 0}}, "setting `providers.openai.priority` must be a whole number from 1 up"),
-    ({"openai": {"models": "gpt-4o"}}, "setting `providers.openai.models` must be a list of texts"),
-    ({"openai": {"model_aliases": {"a": 1}}}, "setting `providers.openai.model_aliases` must be a table of texts"),
-    ({"openai": {"max_rpm": 0}}, "setting `providers.openai.max_rpm` must be a whole number from 1 up"),
+    ({"openai": {"base_url": 5}}, "`providers.openai.base_url` must be a text"),
+    ({"openai": {"base_url": ""}}, "`providers.openai.base_url` must be a text"),
+    ({"openai": {"api_key_env": ["X"]}}, "`providers.openai.api_key_env` must be a text"),
+    ({"openai": {"fallback": "yes"}}, "`providers.openai.fallback` must be true or false"),
+    ({"openai": {"priority": 1.5}}, "`providers.openai.priority` must be a whole number from 1 up"),
+    ({"openai": {"priority": True}}, "`providers.openai.priority` must be a whole number from 1 up"),
+    ({"openai": {"priority": 0}}, "`providers.openai.priority` must be a whole number from 1 up"),
+    ({"openai": {"models": "gpt-4o"}}, "`providers.openai.models` must be a list of texts"),
+    ({"openai": {"model_aliases": {"a": 1}}}, "`providers.openai.model_aliases` must be a table of texts"),
+    ({"openai": {"max_rpm": 0}}, "`providers.openai.max_rpm` must be a whole number from 1 up"),
     (
         {"openai": {"max_concurrent": True}},
-        "setting `providers.openai.max_concurrent` must be a whole number from 1 up",
+        "`providers.openai.max_concurrent` must be a whole number from 1 up",
     ),
     ({"openai": {"base_url": "host"}}, "`providers.openai.base_url` must be an address such as `https://host/v1`"),
     ({"mock": {}}, "`providers.mock` can't be set up in the settings; choose it with `provider: mock`"),

@@ -108,11 +108,6 @@ def test_what_is_not_done_in_time_goes_on_elsewhere(tmp_path: Path, workers: Wor
     assert sum(done.values()) - len(done) <= 2
 
 
-def to_any(process: subprocess.Popen[str]) -> None:
-    """Send SIGTERM to a process."""
-    process.send_signal(signal.SIGTERM)
-
-
 def to_another(process: subprocess.Popen[str]) -> None:
     """Send SIGTERM to a process and have a thread get it that isn't the main one: the system may choose so."""
     others = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir() if int(task.name) != process.pid]
@@ -120,7 +115,7 @@ def to_another(process: subprocess.Popen[str]) -> None:
     assert ctypes.CDLL(None).syscall(number, process.pid, min(others), int(signal.SIGTERM)) == 0
 
 
-@pytest.mark.parametrize("send", [to_any, to_another])
+@pytest.mark.parametrize("send", [subprocess.Popen.terminate, to_another])
 def test_a_second_signal_ends_a_worker_at_once(
     tmp_path: Path, workers: Workers, send: Callable[[subprocess.Popen[str]], None]
 ) -> None:

@@ -64,9 +64,10 @@ class Session(psycopg.Connection[Any]):
         _sessions.add(self)
 
     def __del__(self, *_: Any) -> None:
-        """Close it: a pool that was given up while a thread still had a connection takes that back and forgets it."""
-        if hasattr(self, "pgconn"):
-            self.pgconn.finish()
+        """Warn of nothing, as psycopg would: a pool that was given up takes what a thread still had back, and forgets it.
+
+        What is below it, `pgconn`, closes itself, and in no other process than its own.
+        """
 
     def wait(self, gen: Any, *limits: Any, **named: Any) -> Any:
         """Wait for what the database answers. Raises ``OperationalError`` when nothing comes; the connection is closed then."""

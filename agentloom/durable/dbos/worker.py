@@ -44,6 +44,12 @@ POLL_S = 0.1
 WATCH_S = 0.5
 """How often it looks whether those that it performs are its still, and whether other workers live."""
 
+HEED_S = 0.5
+"""How long the main thread may wait at a stretch where no event loop does, in seconds.
+
+A signal that reaches another thread, or this one just before it begins to wait, doesn't wake it: Python calls the handler when it wakes up.
+"""
+
 RECONNECT_S = 60.0
 """How long one attempt to get back to the database lasts, in seconds, before DBOS begins to wait longer and longer."""
 
@@ -210,9 +216,7 @@ class Worker:
         until = monotonic() + seconds
         with self._ended:
             while self._lives and (rest := until - monotonic()) > 0:
-                self._ended.wait(
-                    min(rest, WATCH_S)
-                )  # a signal that another thread got is heeded when this one wakes up
+                self._ended.wait(min(rest, HEED_S))
 
     def _known(self) -> set[str]:
         """Return the segments that are performed here, and those of which DBOS may still be writing down how they ended."""
